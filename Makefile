@@ -12,7 +12,7 @@ PEERS_VENV ?= .peers
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 HASHED ?=
 
-.PHONY: mutants hashes advisories demo test coverage lint types check docs dist versions peers benchmarks papers fuzz reference clean
+.PHONY: mutants hashes advisories demo test coverage lint types check docs dist versions peers benchmarks papers fuzz reference notebooks clean
 
 # Two steps in one environment: the package alone, and what tests, pages and papers need (five times as large).
 $(PACKAGE): pyproject.toml .ci/constraints.txt
@@ -91,7 +91,10 @@ papers: $(STAMP)  ## the five papers in full, into docs/papers; DATA=folder, see
 	$(BIN)/noren reproduce all $(if $(wildcard $(DATA)),--data $(DATA)) --out docs/papers
 
 reference: $(STAMP)  ## the tables in docs/ that come from the code
-	$(BIN)/python -m noren.policy.reference docs/policy.md docs/auditor.md
+	$(BIN)/python .ci/reference.py docs/policy.md docs/auditor.md
+
+notebooks: $(STAMP)  ## the notebooks of docs/notebooks with fresh outputs
+	$(BIN)/python .ci/notebooks.py
 
 CASES ?= 10000
 START ?= 0

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: files from above docs/ become pages, and what was built is looked through.
+"""Hooks of the documentation site: notebooks and files from above docs/ become pages, and built pages are checked.
 
 MkDocs checks the links it reads in Markdown. Here every page that was built is read again: a link must lead to a file
 and an anchor that exist, and no page may load a script, a style, a font or an image from elsewhere.
@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+from nbconvert import MarkdownExporter
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -36,7 +37,20 @@ def on_files(files: Any, config: Any) -> Any:
         if source == "LICENSE":
             text = f"# Licence\n\n```text\n{text}```\n"
         files.append(File.generated(config, page, content=LINK.sub(within_docs, text)))
+    for notebook in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        for file in notebook_files(notebook, config):
+            files.append(file)
     return files
+
+
+def notebook_files(notebook: Path, config: Any) -> Iterator[File]:
+    """The page of a notebook with the outputs that are stored in it, and its pictures."""
+    prefix = f"notebooks/{notebook.stem}"
+    naming = {"output_files_dir": f"{notebook.stem}_pictures", "unique_key": "output"}
+    text, resources = MarkdownExporter().from_filename(str(notebook), resources=naming)
+    yield File.generated(config, f"{prefix}.md", content=re.sub(r"(\w+)\.ipynb", r"\1.md", text))
+    for name, picture in resources["outputs"].items():
+        yield File.generated(config, f"notebooks/{name}", content=picture)
 
 
 def within_docs(found: re.Match[str]) -> str:

@@ -21,6 +21,8 @@ CALLS = """
 demo --records 1000 --to home
 risk home/patients.csv home/policy.toml --plot risk.svg
 init home/patients.csv --to draft.toml
+schema --to noren.schema.json
+fix home/patients.csv home/policy.toml --to fixed.toml
 hierarchy home/patients.csv zip --to zip.csv
 secret holder.secret
 key new holder.key
@@ -31,6 +33,7 @@ measure release
 audit release
 report release --to report.html
 estimate release --by job,disease --plot jobs.png
+describe release
 count release --where job=Nurse
 mean release age --by disease@2 --plot age.html
 variance release age
@@ -43,15 +46,15 @@ test release job disease@2
 export release --as imputed-csv --tables 2 --to tables.csv
 export release --as wide-csv --to wide.csv
 compare home/patients.csv home/policy.toml --only decoys
-strength --tau 0.3 --l 5 --values 14
-violation-rate --values 14 --l 3 --d 3
+knowledge build home/patients.csv --label disease --term job --to knowledge.csv
+knowledge distance home/patients.csv home/policy.toml --column disease --d 2
 """
 REFUSED = """
 publish release postgresql://
 studio --port 0
 """
 """Calls that need an extra, a server or a window: they must be refused with a hint (exit code 2), extra or not."""
-NOT_IN_CORE = {"reproduce", "datasets"}
+NOT_IN_CORE = {"reproduce", "datasets", "strength", "violation-rate"}
 """Commands of `papers/`, whose own tests run them."""
 
 

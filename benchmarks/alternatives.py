@@ -6,9 +6,10 @@ One generated table: two columns of 14 and 9 values that depend on each other, s
 Local mechanisms get the same epsilon for each column: decoys (`local-privacy`: subset selection), k-ary randomised
 response (GRR; Warner 1965, Kairouz et al. 2014) and optimised unary encoding (OUE; Wang et al. 2017). GRR and OUE are
 inverted without bias and projected on the simplex, as their papers' users do; decoys are estimated by inversion and
-projection too, and by Noren's default. Sets of l = 2, 3 and 5 with p = 1 have no epsilon. "Right guesses" is how often
-an adversary who knows the distribution and sees one record's cell guesses its value. Central Laplace noises every cell
-of one table that is asked for beforehand, at the epsilon of the whole table.
+projection too, and by Noren's default. Sets of l = 2, 3 and 5 with p = 1 have no epsilon; beside each stands GRR that
+keeps values as often as lets an adversary guess as many rightly, with Noren's estimate (`pram`). "Right guesses" is
+how often an adversary who knows the distribution and sees one record's cell guesses its value. Central Laplace noises
+every cell of one table that is asked for beforehand, at the epsilon of the whole table.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ def oue_guess(prior: Floats, epsilon: float, rng: np.random.Generator) -> float:
     return float((np.argmax(prior * lift, axis=1) == codes).mean())
 
 
-def set_guess(release: nr.Release, prior: Floats) -> float:
+def set_guess(release: nr.Release, prior: Floats, column: str = "a") -> float:
     """The share of right guesses from sets, by Bayes with the true distribution."""
-    design, rng, n = release.designs["a"], np.random.default_rng(1), 40_000
+    design, rng, n = release.designs[column], np.random.default_rng(1), 40_000
     codes = rng.choice(len(prior), n, p=prior)
     rank = rng.random((n, len(prior)))
     inside = rng.random(n) < design.p_true
@@ -92,9 +93,26 @@ def set_guess(release: nr.Release, prior: Floats) -> float:
     return float((np.argmax(np.where(picked, prior, prior * outside), axis=1) == codes).mean())
 
 
-def released(frame: pl.DataFrame, require: list[nr.models.Model]) -> nr.Release:
+def equal_keep(prior: Floats, wanted: float) -> float:
+    """How often GRR may keep a value so that this share is guessed rightly."""
+    low, high = 1e-3, 1 - 1e-3
+    for _ in range(40):
+        keep = (low + high) / 2
+        chance = keep * np.eye(len(prior)) + (1 - keep) / len(prior)
+        found = float((prior[:, None] * chance).max(axis=0).sum())
+        low, high = (keep, high) if found < wanted else (low, keep)
+    return low
+
+
+def kept(frame: pl.DataFrame, keep: dict[str, float]) -> nr.Release:
+    odds = {name: float(np.log1p(keep[name] / (1 - keep[name]) * d)) for name, d in zip(("a", "b"), D, strict=True)}
+    return released(frame, [nr.models.LocalPrivacy(on=name, epsilon=odds[name]) for name in odds], nr.methods.Pram())
+
+
+def released(frame: pl.DataFrame, require: list[nr.models.Model], method: nr.methods.Pram | None = None) -> nr.Release:
     roles = {name: nr.sensitive(values=list(range(d))) for name, d in zip(("a", "b"), D, strict=True)}
-    return nr.anonymize(frame, nr.Policy(attributes=roles, require=require, dependence={"most": 1.0}))
+    how = {} if method is None else {"method": method}
+    return nr.anonymize(frame, nr.Policy(attributes=roles, require=require, dependence={"most": 1.0}, **how))
 
 
 def counted(frame: pl.DataFrame) -> Floats:
@@ -157,6 +175,10 @@ def main() -> None:
                 release = released(frame, [nr.models.FrequencyLDiversity(on=["a", "b"], l=l)])
                 tell(f"decoys, l = {l}", "-", *tables(release, None, n))
                 guesses[f"decoys, l = {l}", "-"] = set_guess(release, prior)
+                margins = {"a": prior, "b": law.sum(axis=0)}
+                keep = {c: equal_keep(margins[c], set_guess(release, margins[c], c)) for c in ("a", "b")}
+                tell(f"as many guesses as l = {l}: GRR", "-", *tables(kept(frame, keep), None, n))
+                guesses[f"as many guesses as l = {l}: GRR", "-"] = guesses[f"decoys, l = {l}", "-"]
             for epsilon in (0.1, 1.0):
                 noise = rng.laplace(0, 2 / epsilon, D[0]), rng.laplace(0, 2 / epsilon, D)
                 one, two = projected(true.sum(axis=1) + noise[0], n), projected(true + noise[1], n)

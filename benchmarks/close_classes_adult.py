@@ -20,9 +20,8 @@ import numpy as np
 from mondrian_adult import TREES, coded, load, timed
 from noren.engines import Plan, Records
 from noren.methods import Mondrian
+from noren.methods.candidates import count_query_loss
 from noren.methods.mechanism.judge import Replay, published_of
-from noren.methods.mechanism.sight import placed
-from noren.methods.scoring import count_query_loss
 from noren.metrics.general import view_of
 from noren.metrics.losses import granularity_score
 from noren.models import BetaLikeness, DeltaDisclosure, KAnonymity, Model, TCloseness
@@ -60,7 +59,7 @@ def told(table: Records, plan: Plan, method: Mondrian, required: list[Model]) ->
     published = published_of(table, plan)
     secret = published.column(SECRET)
     found = Replay(published, table, required, method.mechanism()).beliefs(secret)
-    truth = placed(table, secret)[table.codes[SECRET]]
+    truth = table.published(secret)
     parts = []
     for beliefs in (found.before, found.after):
         mine = beliefs[found.item]

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from noren.designs import DecoyDesign
-from noren.designs.closeness import search
 from noren.methods.decoys import searched
 from noren.models import TCloseness
+from noren_papers.sensitive_qids.search import search
 
 NAMES = (
     "sex",

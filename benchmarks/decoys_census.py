@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.draw import draw_table
+from noren.designs.draw import draw_columns
 from noren.secret import Keystream, RecordStream, Secret
 
 CHUNK = 1 << 17
@@ -103,17 +103,17 @@ def main() -> None:
     keys = pa.array(np.arange(options.records))
     stream = RecordStream(Secret.fresh())
     small = {name: codes[:1000] for name, codes in columns.items()}
-    draw_table(designs, small, Keystream(), threads=threads)
-    draw_table(designs, small, stream, digests=stream.digests(keys[:1000]), threads=threads)
+    draw_columns(designs, small, Keystream(), threads=threads)
+    draw_columns(designs, small, stream, digests=stream.digests(keys[:1000]), threads=threads)
 
     digests = stream.digests(keys)
-    size = sum(sets.data.nbytes for sets in draw_table(designs, columns, Keystream(), threads=threads).values())
+    size = sum(sets.data.nbytes for sets in draw_columns(designs, columns, Keystream(), threads=threads).values())
     seconds = {
         "AES-CTR keystream, 4 bytes a cell": best(lambda: keystream(cells, threads), rounds),
         "copy of the result": best(copy(size, threads), rounds),
-        "fresh mode": best(lambda: draw_table(designs, columns, Keystream(), threads=threads), rounds),
+        "fresh mode": best(lambda: draw_columns(designs, columns, Keystream(), threads=threads), rounds),
         "memoised mode, keys hashed": best(
-            lambda: draw_table(designs, columns, stream, digests=digests, threads=threads), rounds
+            lambda: draw_columns(designs, columns, stream, digests=digests, threads=threads), rounds
         ),
         "hashing the record keys": best(lambda: stream.digests(keys), 1),
     }

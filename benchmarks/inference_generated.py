@@ -176,7 +176,7 @@ def coefficients(world: str, l: int, n: int, releases: int, t: float | None = No
     draw, hidden, models, _ = WORLDS[world]
     plain = draw(np.random.default_rng(0), 1_000_000)
     everybody = nr.anonymize(plain, nr.Policy(attributes=dict.fromkeys(plain.columns, "plain")))
-    truths = {model: everybody.regress(*model).coef for model in models}  # type: ignore[arg-type]
+    truths = {model: everybody.regress(*model).params for model in models}  # type: ignore[arg-type]
     tally = Tally()
     for number in range(releases):
         release = released(draw(np.random.default_rng(1000 + number), n), [*hidden], l, t)
@@ -186,7 +186,7 @@ def coefficients(world: str, l: int, n: int, releases: int, t: float | None = No
             except nr.errors.QueryError:
                 tally.refused += 1
                 continue
-            for (name, value), row in zip(fit.coef.items(), fit.frame.iter_rows(named=True), strict=True):
+            for (name, value), row in zip(fit.params.items(), fit.frame.iter_rows(named=True), strict=True):
                 if name in truth:
                     tally.add(f"{model[0]} {name}", row, value, truth[name])
     return tally

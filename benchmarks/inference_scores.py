@@ -24,8 +24,7 @@ from noren.estimates.counts.axes import Axis
 from noren.estimates.statistics import moments
 from noren.estimates.statistics.association import related
 from noren.estimates.statistics.moments import Sample
-from noren.estimates.statistics.records import Records
-from noren.estimates.statistics.variables import Variable
+from noren.estimates.statistics.records import Records, Variable
 from noren.statements import SetCells
 
 SELDOM = 5

@@ -20,7 +20,7 @@ from noren.engines.left_out import Members
 from noren.errors import RequirementNotMet
 from noren.methods import Anatomy, Hilbert, Incognito, Mondrian, Sweep, ThreePhase
 from noren.methods.base import ClassMethod, secret_order
-from noren.methods.scoring import count_query_loss
+from noren.methods.candidates import count_query_loss
 from noren.metrics.general import view_of
 from noren.metrics.losses import ncp_loss
 from noren.workflow.prepare import prepare

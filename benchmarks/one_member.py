@@ -88,7 +88,7 @@ def by_noren(release: nr.Release, n: int) -> dict[str, float]:
         "share": release.count({"x": str(X - 2)}).count / n,
         "mean": float(release.mean("x")),
         "correlation": float(release.correlation("x", "y")),
-        "slope": release.regress("y ~ x", family="binomial").coef["x"],
+        "slope": release.regress("y ~ x", family="binomial").params["x"],
     }
 
 

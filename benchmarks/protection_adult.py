@@ -16,10 +16,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.closeness import search
-from noren.designs.draw import draw_sets
-from noren.designs.posterior import mean_true_probability, worst_confidence
 from noren.secret import Keystream
+from noren_papers.sensitive_qids.search import search
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.oracles.posterior import mean_true_probability, worst_confidence
 
 NAMES = (
     "sex",
@@ -61,7 +62,7 @@ def diversity(codes: dict[str, NDArray[np.int64]]) -> None:
         if counts.size <= 5:
             continue
         shares = counts / counts.sum()
-        sets = draw_sets(DecoyDesign(d=counts.size, eta=5), column, Keystream(), attribute="x").codes(5)
+        sets = DecoyDesign(d=counts.size, eta=5).draw(column, Keystream(), attribute="x").codes(5)
         inside = shares[sets]
         exceed.append(float((inside.max(axis=1) / inside.sum(axis=1) > 0.2 + 1e-12).mean()))
     print(f"share of sets (l = 5) whose likeliest value is believed more than 1/l: {np.mean(exceed):.4f}")
@@ -92,7 +93,7 @@ def together(codes: dict[str, NDArray[np.int64]], designs: dict[str, DecoyDesign
     log_ratio = np.zeros((sample, records), np.float32)
     for name, column in codes.items():
         design = designs[name]
-        cells = draw_sets(design, column[rows].astype(np.uint8), Keystream(), attribute=name)
+        cells = design.draw(column[rows].astype(np.uint8), Keystream(), attribute=name)
         inside = np.zeros((sample, design.d), bool)
         np.put_along_axis(inside, cells.codes(design.eta).astype(np.int64), True, axis=1)
         log_ratio += np.float32(design.epsilon) * inside[:, column]
@@ -114,7 +115,7 @@ def intersections() -> None:
         codes = rng.integers(0, 14, 200_000).astype(np.uint8)
         masks = np.full(len(codes), 0xFFFF, np.uint16)
         for _ in range(releases):
-            masks &= draw_sets(DecoyDesign(d=14, eta=5), codes, Keystream(), attribute="x").data
+            masks &= DecoyDesign(d=14, eta=5).draw(codes, Keystream(), attribute="x").data
         print(f"  {releases} releases: {np.mean((masks & (masks - 1)) == 0):.3f}")
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.draw import draw_sets
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.tabulate import tabulate
 from noren.metrics.distances import l1_loss, l2_loss
@@ -45,7 +44,7 @@ def main() -> None:
     axes = []
     for number, (d, codes) in enumerate(zip(SIZES, columns, strict=True)):
         design = DecoyDesign(d=d, eta=args.eta)
-        axes.append(Axis.drawn(f"a{number}", draw_sets(design, codes, Keystream(), attribute=f"a{number}"), design))
+        axes.append(Axis.drawn(f"a{number}", design.draw(codes, Keystream(), attribute=f"a{number}"), design))
     warm = [replace(axis, cells=axis.cells.take(slice(0, 2000))) for axis in axes]
     for estimator in ("linear", "bayes", "likelihood"):
         tabulate(warm[:3], estimator)

@@ -28,7 +28,6 @@ ADULT = (
 )
 GENERATED = (
     ("decoys_census.py",),
-    ("closeness_search.py",),
     ("reconstruction_census.py",),
     ("likelihood_census.py",),
     ("semantic_draw.py",),

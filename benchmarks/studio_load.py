@@ -110,7 +110,7 @@ def _held(pid: int) -> float:
 def people(folder: Path, rows: int) -> Path:
     import pyarrow.csv as pv
 
-    from noren.cli.hospital import hospital_table
+    from noren.cli.demo import hospital_table
 
     target = folder / "people.csv"
     pv.write_csv(hospital_table(rows), target)

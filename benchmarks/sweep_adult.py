@@ -46,6 +46,8 @@ REFERENCE = {
 }
 """(tau,l): utility, and records open after the base vector."""
 CHUNKED = ((0.2, 7), 16, 0.785)
+CHUNKS = (7, 16, 64, 256, 1024, 4096)
+"""The knob between generalised quasi-identifiers and generalised secrets."""
 GROWTH = ((0.5, 2), (0.3, 5), (0.15, 8))
 
 
@@ -118,9 +120,11 @@ def compare(table: Records) -> None:
         verdict = "ok" if abs(both - utility) <= 0.005 and waiting in (None, found) else "DIFFERS"
         apart = f"{quasi:.4f}  {secret:.4f}"
         print(f"  ({tau}, {level}): {both:.4f} ({utility})  {apart}  {found:,} ({waiting or '-'})  {verdict}")
-    (tau, level), chunk, utility = CHUNKED
-    quasi, secret, both = utilities(timed(table, tau, level, chunk)[0])
-    print(f"  ({tau}, {level}), chunk = {chunk}: {both:.4f} ({utility})  {quasi:.4f}  {secret:.4f}")
+    (tau, level), stated, utility = CHUNKED
+    for chunk in CHUNKS:
+        quasi, secret, both = utilities(timed(table, tau, level, chunk)[0])
+        reference = f" ({utility})" if chunk == stated else ""
+        print(f"  ({tau}, {level}), chunk = {chunk}: {both:.4f}{reference}  {quasi:.4f}  {secret:.4f}")
 
 
 def speed(table: Records) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 import noren as nr
-from noren.methods.scoring import count_query_loss
+from noren.methods.candidates import count_query_loss
 from noren.metrics.general import view_of
 from noren.workflow.anonymize import run
 

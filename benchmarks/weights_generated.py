@@ -65,7 +65,7 @@ def main() -> None:
         "mean": float(y.mean()),
         "median": float(np.median(y)),
         "slope": float(np.polyfit(x, y, 1)[0]),
-        "log odds": everybody.regress("x ~ y", family="binomial").coef["y"],
+        "log odds": everybody.regress("x ~ y", family="binomial").params["y"],
     }
     print("| records | l | design effect | " + " | ".join(truth) + " | test at 5% | unweighted: mean, slope, test |")
     print("| --- " * (len(truth) + 5) + "|")

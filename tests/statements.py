@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from noren.designs.decoys import DecoyDesign
+from noren.estimates.counts.estimators import delta
 from noren.schema.column import Column
 from noren.schema.domain import Domain, Kind
 from noren.schema.hierarchy import Hierarchy
@@ -24,6 +25,7 @@ from noren.statements import (
     SetStatement,
     TermsStatement,
 )
+from noren.statements.design import Inversion
 
 
 def meaning(
@@ -79,3 +81,9 @@ def term_column(
 ) -> TermsStatement:
     column = Column(role=Role.PLAIN).met(name, Domain(terms), role=role, knowledge=knowledge)
     return TermsStatement(column)
+
+
+def expected_counts(inversion: Inversion, x: np.ndarray, axis: int, *, back: bool = False) -> np.ndarray:
+    """Expected inclusion counts along one dimension of a table of true counts, or `back` the transpose of that."""
+    moved = np.moveaxis(x, axis, 0)[None]
+    return np.moveaxis(delta([inversion.inclusion], moved, back=back)[0], 0, axis)

@@ -31,9 +31,8 @@ def picture(frame: pl.DataFrame = FRAME) -> object:
 
 
 def compute(bench: Bench) -> Result:
-    bench.plan(1)
-    bench.table("adult", rows=50)
-    bench.step("done")
+    for rows in bench.each([50]):
+        bench.table("adult", rows=rows)
     size = bench.pick(1000, 10)
     answers = {"best": judged([True, False], "0.1 against 0.4"), "all": Answer(HOLDS, f"{size} records")}
     gains = Gain.of("L1", {"l = 2": 0.25, "l = 5": 1.5}, "too few records")

@@ -7,13 +7,14 @@ from math import comb
 
 import numpy as np
 import pytest
+from tests.oracles.posterior import ordered_emd
 
 from noren.designs import DecoyDesign
-from noren.designs.posterior import ordered_emd
+from noren.metrics.distances import hellinger_loss
 from noren.schema.hierarchy import Hierarchy
 from noren_papers.datasets import BY_NAME
 from noren_papers.semantic.obesity import PRINTED, REPORTED, half_up
-from noren_papers.semantic.plain import room
+from noren_papers.semantic.violation import room
 
 
 def test_algorithm_1_needs_the_set_size_beside_p() -> None:
@@ -36,6 +37,14 @@ def test_distributions_have_as_many_shares_as_values() -> None:
     a, b = np.array([1.0, 0, 0, 0]), np.array([0, 0, 0, 1.0])
     assert ordered_emd(a, b) == pytest.approx(1.0)
     assert a[:2].sum() != b[:2].sum(), "no flow turns one into the other"
+
+
+def test_the_hellinger_distance_of_section_2_is_cut_off() -> None:
+    """000, section II.C: 0.74 and 1.95 are printed; 0.7465 is 0.75 to two places."""
+    one = hellinger_loss([10.0, 100.0], [10.0, 80.0], False)
+    two = hellinger_loss([10.0, 25.0], [10.0, 5.0], False)
+    assert (one, two) == (pytest.approx(0.7465, abs=5e-5), pytest.approx(1.954, abs=5e-4))
+    assert round(one, 2) == 0.75
 
 
 def test_the_node_of_example_1_is_not_in_its_tree() -> None:

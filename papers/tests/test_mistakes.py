@@ -39,7 +39,7 @@ def test_the_rule_for_small_domains_publishes_two_values_in_clear() -> None:
 
 def test_the_page_names_tests_that_exist() -> None:
     named = re.findall(r"\b((?:\w+/)*\w+)/(test_\w+)", PAGE.read_text(encoding="utf-8"))
-    assert {folder for folder, _ in named} >= {"golden", "unit/metrics", "papers/tests"}
+    assert {folder for folder, _ in named} >= {"golden", "papers/tests"}
     for folder, name in named:
         home = ROOT / folder if folder == "papers/tests" else ROOT / "tests" / folder
         assert (home / f"{name}.py").is_file(), name

@@ -13,10 +13,10 @@ from noren.designs import SemanticDesign
 from noren.errors import PolicyError
 from noren.schema.column import quasi_identifier, sensitive
 from noren.schema.hierarchy import Hierarchy
-from noren_papers.base import Bench, Result
+from noren_papers.base import Bench, Result, ratios
 from noren_papers.claims import HOLDS, IN_PART, Answer
 from noren_papers.datasets import load
-from noren_papers.semantic.combinations import OURS, SIMPLE, Point, errors_over, sheet_of
+from noren_papers.semantic.combinations import OURS, SIMPLE, Point, sheet_of
 from noren_papers.semantic.icd import EXAMPLE, PAIRS, belief, distance, table_7
 from noren_papers.semantic.material import schooling_tree
 from noren_papers.semantic.thirteen import QUASI, table_11, told
@@ -69,7 +69,7 @@ def test_schooling_beside_its_number_is_refused() -> None:
         require=[{"model": "semantic-diversity", "on": "education", "l": 2, "d": 3}],
         method={"name": "decoys"},
     )
-    with pytest.raises(PolicyError, match="'education-num' tells 'education'"):
+    with pytest.raises(PolicyError, match="'education' and 'education-num' disclose each other"):
         nr.anonymize(load("adult", None, rows=4_000)[0].select("education", "education-num"), policy)
 
 
@@ -83,8 +83,8 @@ def test_combinations_are_compared_where_both_have_an_error() -> None:
         for place, at in places.items()
         for name, mse in zip("abc", at, strict=True)
     )
-    assert errors_over(sheet, ("place",), "a", ("b", "c")) == {"one": 0.5}
-    assert errors_over(sheet, ("place",), "b", ("a", "c")) == {"one": 2.0, "two": 2.0}
+    assert ratios(sheet, ("place",), "a", ("b", "c"), "mse") == {"one": 0.5}
+    assert ratios(sheet, ("place",), "b", ("a", "c"), "mse") == {"one": 2.0, "two": 2.0}
 
 
 def _answer(result: Result, beginning: str) -> Answer:

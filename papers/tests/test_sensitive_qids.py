@@ -8,9 +8,9 @@ from math import comb
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.posterior import posterior, total_variation
 
 from noren.designs import DecoyDesign
-from noren.designs.posterior import posterior, total_variation
 from noren_papers.base import Bench
 from noren_papers.sensitive_qids import (
     PAPER,
@@ -19,6 +19,7 @@ from noren_papers.sensitive_qids import (
     errors,
     ground_distances,
     grounds,
+    informed,
     methods,
     reconstruction,
     tables,
@@ -33,7 +34,7 @@ def coded(rng: np.random.Generator, sizes: dict[str, int], n: int) -> tables.Cod
 
 
 def test_every_figure_of_the_paper_is_there():
-    assert [figure.key for figure in PAPER.figures] == ["1", "2", "3", "4", "5", "6", "7", "closeness"]
+    assert [figure.key for figure in PAPER.figures] == ["1", "2", "3", "4", "5", "6", "7", "closeness", "informed"]
     assert all(len(set(figure.claims.values())) == len(figure.claims) >= 3 for figure in PAPER.figures)
 
 
@@ -232,7 +233,7 @@ def test_means_are_compared_choice_by_choice():
     means = errors.averaged(rows)
     assert means.filter(x=2.0, series="A")["distance"].item() == 3.0
     claim, told = errors.than("A", "alike", "B", factor=0.5).compare(means)
-    assert claim.tally().true == 2
+    assert claim.true == 2
     assert "is 1 times 0.5 of that of B, in 2 places" in told
 
 
@@ -313,3 +314,17 @@ def test_a_sub_table_guards_the_hidden_against_the_known_alone():
     both = decomposition.SubTable(frozenset("c"), frozenset("ab"))
     assert not both.keeps("a")
     assert decomposition.SubTable(frozenset("a"), frozenset()).keeps("a")
+
+
+def test_sets_for_public_shares_keep_their_bound_and_uniform_decoys_do_not() -> None:
+    prior = np.array([0.5, 0.2, 0.1, 0.1, 0.06, 0.04])
+    found = informed.designs_of(prior, 3)
+    joint = informed.chances(found[informed.UNIFORM]) * prior
+    bound = float(joint.max(axis=1).sum())
+    assert (joint / joint.sum(axis=1, keepdims=True)).max() == pytest.approx(found[informed.UNIFORM].worst_under(prior))
+    assert found[informed.UNIFORM].worst_under(prior) > bound
+    for series in (informed.INFORMED, informed.BOTH):
+        assert found[series].worst_under(prior) <= bound * (1 + 1e-6), series
+    assert found[informed.BOTH].eta >= 3
+    uniform, own = (informed.least_error(found[name], prior) for name in (informed.UNIFORM, informed.INFORMED))
+    assert own < uniform

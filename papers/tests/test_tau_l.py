@@ -7,9 +7,10 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.general_metrics import general_table
 
 from noren.errors import RequirementNotMet
-from noren.metrics.general import GeneralTable, general_table
+from noren.metrics.general import GeneralTable
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
@@ -18,7 +19,7 @@ from noren_papers.base import Bench
 from noren_papers.claims import FAILS, HOLDS, Tally
 from noren_papers.datasets import BY_NAME
 from noren_papers.standins import uci
-from noren_papers.tau_l import common, eligible, execution, information, judging, skewed, sources, violations
+from noren_papers.tau_l import common, eligible, execution, information, skewed, sources, violations
 from noren_papers.tau_l.common import scored
 
 DISEASES = Hierarchy.from_tree({"hemal": ["hepatitis", "anemia"], "respiratory": ["tuberculosis", "flu"]})
@@ -169,9 +170,9 @@ def test_nothing_to_compare_shows_nothing() -> None:
             "utility": [0.5, 0.4, None],
         }
     )
-    assert [(a["utility"], b["utility"]) for a, b in judging.pairs(frame, "P", "Q", "utility")] == [(0.5, 0.4)]
-    compared, text = judging.than("Q", "above", "P", "utility").compare(frame)
-    assert compared.tally() == Tally(false=1)
+    assert common.gain("x", frame, "P", "Q", "utility")[0].typical == pytest.approx(1.25)
+    compared, text = common.than("Q", "above", "P", "utility").compare(frame)
+    assert compared == Tally(false=1)
     assert "utility of Q is 0.8 times that of P, in 1 place, not at a r" in text
 
 

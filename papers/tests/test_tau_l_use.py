@@ -9,9 +9,10 @@ from math import log
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.general_metrics import general_table
 
 from noren.engines import Records
-from noren.metrics.general import GeneralTable, general_table
+from noren.metrics.general import GeneralTable
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy

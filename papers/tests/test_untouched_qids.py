@@ -9,21 +9,21 @@ import polars as pl
 import pytest
 
 from noren.designs import DecoyDesign
-from noren_papers.relations import Compare
 from noren_papers.standins import income, occupations
 from noren_papers.untouched_qids.median import Classes, median_classes
 from noren_papers.untouched_qids.methods import (
     ANATOMY,
-    EACH,
     LEAST_LOSS,
     OURS,
     PROPOSAL,
     TP,
+    equation_10,
     from_sets,
-    gains,
+    held_out,
+    membership,
+    overall,
     publish,
 )
-from noren_papers.untouched_qids.sets import equation_10, held_out, membership, overall
 from noren_papers.untouched_qids.tables import Source, hot_deck, with_wages
 from noren_papers.untouched_qids.workload import (
     Coded,
@@ -300,17 +300,3 @@ def test_table_5_is_diverse_and_leaves_everybody_recognisable() -> None:
     release = publish(source, 2, LEAST_LOSS)
     assert release is not None
     assert sorted(release.frame()["age"].cast(pl.String).unique().to_list()) == ["31", "52"]
-
-
-def test_what_answered_fewer_questions_is_compared_by_these() -> None:
-    frame = pl.DataFrame(
-        {"l": [2, 2, 2], "series": [OURS, PROPOSAL, TP], "mse": [2.0, 5.5, None],
-         EACH: [[1.0, 3.0], [4.0, 4.0, 4.0, 10.0], None]},
-        schema_overrides={EACH: pl.List(pl.Float64)},
-    )  # fmt: skip
-    (one,) = gains(frame, ("l",))
-    assert one.typical == pytest.approx(2 / 4), "not 2 / 5.5, the mean over questions of which ours saw two"
-    claim, told = Compare(OURS, "alike", PROPOSAL, "mse", ("l",), each=EACH, factor=0.5).compare(frame)
-    assert claim.tally().total == 1
-    assert f"is 1 times 0.5 of that of {PROPOSAL}, in 1 place" in told
-    assert Compare(TP, "above", PROPOSAL, "mse", ("l",), each=EACH).compare(frame)[0].tally().total == 0

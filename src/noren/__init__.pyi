@@ -1,4 +1,4 @@
-"""The names of `noren`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren` and where each lives: for type checkers, and at run time."""
 
 from noren import audit as audit
 from noren import designs as designs
@@ -37,6 +37,7 @@ from noren.workflow.anonymize import anonymize as anonymize
 from noren.workflow.collect import Collector as Collector
 from noren.workflow.compare import compare as compare
 from noren.workflow.comparison import Comparison as Comparison
+from noren.workflow.fix import fix as fix
 from noren.workflow.foreign import check as check
 from noren.workflow.measure import Measures as Measures
 from noren.workflow.measure import measure as measure

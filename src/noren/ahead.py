@@ -1,5 +1,4 @@
-"""Work beside other work: the next item is made while the last one is used, a long piece runs in a thread of its own,
-independent parts run on all cores."""
+"""Helpers that prepare items in a thread and run independent parts on all cores."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -18,7 +17,7 @@ WAIT = 0.1
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items, made by a thread that is one ahead.
+    """Return an iterator over the same items, which a thread prepares one item ahead.
 
     What goes wrong there is raised here. When nobody wants more, the thread ends after the item that it is making, and
     what it was making them with is closed.
@@ -68,31 +67,8 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
         thread.join()
 
 
-class Begun(Generic[Made]):
-    """Work in a thread, which ends with the program: what it makes, or what went wrong, when that is asked for."""
-
-    def __init__(self, work: Callable[[], Made]) -> None:
-        self._work = work
-        self._made: list[Made] = []
-        self._failure: BaseException | None = None
-        self._thread = Thread(target=self._go, name="noren-beside", daemon=True)
-        self._thread.start()
-
-    def _go(self) -> None:
-        try:
-            self._made.append(self._work())
-        except BaseException as error:
-            self._failure = error
-
-    def __call__(self) -> Made:
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._made[0]
-
-
 def side_by_side(work: Callable[[Item], Made], parts: Sequence[Item]) -> list[Made]:
-    """What the work makes of every part, in their order, on as many cores as there are. For work that waits for no
+    """Return the results of `work` for all parts, in their order, computed on all cores. For work that waits for no
     other thread and mostly runs outside Python's lock."""
     threads = min(len(parts), os.cpu_count() or 1)
     if threads < 2:

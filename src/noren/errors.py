@@ -33,7 +33,7 @@ _DATUM = re.compile(r"\s*[-+]?[\d.][\d.,:/\s+-]*(?:e[+-]?\d+)?\s*", re.IGNORECAS
 
 
 def mask(text: str) -> str:
-    """The text without passwords: whatever looks like an address that may hold one is cut down to its kind and host.
+    """Return the text without passwords: addresses that may contain one are shortened to scheme and host.
 
     Every error passes through here. What is no text (a file name in another encoding) becomes printable.
     """
@@ -43,18 +43,18 @@ def mask(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text of the operating system was UTF-8."""
+    """Return whether a text of the operating system is UTF-8."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def looks_like_data(names: Iterable[str]) -> bool:
-    """Whether one of the names of a table's columns is a number, a date or a time."""
+    """Return whether a column name is a number, a date or a time."""
     return any(_DATUM.fullmatch(name) for name in names)
 
 
 def list_columns(columns: Iterable[str]) -> str:
-    """Some names of columns of a table, and how many there are besides. Where one looks like data none is named: it may
-    be somebody's record that stands in the place of the names."""
+    """Name some columns of a table and count the others. If one looks like data, name none: the header may be
+    somebody's record."""
     names = list(columns)
     if looks_like_data(names):
         return f"{len(names):,} columns"
@@ -63,13 +63,13 @@ def list_columns(columns: Iterable[str]) -> str:
 
 
 def suggest_columns(asked: Sequence[str], columns: Sequence[str]) -> str:
-    """A hint about columns of a table that are not there. If none of those that were asked for is there, its first line
-    may be somebody's record: then at most a name that is nearly the same is shown."""
+    """Return a hint about missing columns. If none of the requested columns exists, the header may be somebody's
+    record; then at most a similar name is shown."""
     near = [name for word in asked if word not in columns for name in get_close_matches(word, columns, n=1)]
     if near:
         return f"Did you mean {near[0]!r}?"
     if not set(asked) & set(columns):
-        return "Does its first line hold the names of the columns?"
+        return "Check that its first line holds the names of the columns."
     return f"It has {list_columns(columns)}."
 
 
@@ -77,6 +77,8 @@ class NorenError(Exception):
     """Base of all errors this package raises on purpose."""
 
     exit_code = 2
+    way_out = ""
+    """A command that finds what would work, where one was refused."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message = mask(message)
@@ -86,7 +88,7 @@ class NorenError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a policy: where it stands, what it is, what would mend it."""
+    """One problem of a policy: its place, the message, and a hint."""
 
     where: str
     message: str
@@ -112,7 +114,7 @@ class PolicyError(NorenError):
 
 
 class DataError(NorenError):
-    """The table cannot be read as it should be: ragged row, missing column, broken encoding, no rows."""
+    """The table cannot be read: a ragged row, a missing column, a wrong encoding, or no rows."""
 
 
 class RequirementNotMet(NorenError):
@@ -122,7 +124,7 @@ class RequirementNotMet(NorenError):
 
 
 class ModelDoesNotApply(NorenError):
-    """A model was asked about a form of release it makes no statement about."""
+    """The model makes no statement about this form of release."""
 
 
 class ReleaseError(NorenError):
@@ -130,7 +132,7 @@ class ReleaseError(NorenError):
 
 
 class OutOfReach(NorenError):
-    """It could not be computed here: not enough memory, or a fault of the program. Nothing follows for the table."""
+    """The computation failed here: not enough memory, or a fault of the program. This says nothing about the table."""
 
     exit_code = 4
 
@@ -140,4 +142,4 @@ class SecretError(NorenError):
 
 
 class QueryError(NorenError):
-    """A recipient asked for something the release cannot answer."""
+    """The release cannot answer this question."""

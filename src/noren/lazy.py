@@ -1,27 +1,30 @@
-"""Public names that are loaded when they are first used, so that importing a package costs next to nothing."""
+"""Public names that are loaded when they are first used, so that importing a package is fast."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+IMPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 
-def lazy(
-    package: str, homes: Mapping[str, str], rooms: Sequence[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package whose names live in modules, from one table of them.
 
-    `homes` says in which module a name lives; `rooms` are packages inside this one that can be reached by name. Type
-    checkers read the same from the stub beside the package.
+def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, from the stub file beside it.
+
+    The stub is what type checkers read: a line `from home import name as name` for every public name. A name whose home
+    is the package itself is a package inside it.
     """
-    names = sorted([*homes, *rooms])
+    homes = {name: home for home, name in IMPORT.findall(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))}
+    names = sorted(homes)
 
-    def found(name: str) -> Any:
-        if name in homes:
-            return getattr(import_module(homes[name]), name)
-        if name in rooms:
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if homes[name] == package:
             return import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
 
-    return found, lambda: list(names), names
+    return load, lambda: list(names), names

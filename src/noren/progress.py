@@ -1,4 +1,4 @@
-"""How far something is: the one way in which anything tells it.
+"""Progress meters.
 
 A `Stage` opens a named piece of work and gives a `Meter`, which is told what was done since the last time. Whoever
 watches decides what to show; nobody has to watch.
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Meter(Protocol):
-    """Counts what is done; may say more about it, or how much there is in all."""
+    """A protocol: counts finished work; may report details, or the total."""
 
     def __call__(self, done: int, *, note: str = "", total: int | None = None) -> None: ...
 
@@ -22,9 +22,9 @@ Stage = Callable[[str, int | None], AbstractContextManager[Meter]]
 
 
 def silent(done: int, *, note: str = "", total: int | None = None) -> None:
-    """A meter that nobody reads."""
+    """A meter that reports nothing."""
 
 
 def quiet(name: str, total: int | None) -> AbstractContextManager[Meter]:
-    """A stage that nobody watches."""
+    """A stage without a display."""
     return nullcontext(silent)

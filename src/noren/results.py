@@ -1,4 +1,4 @@
-"""Results that show themselves: one short line in a terminal, a small table in a notebook, `.frame`, `.to_dict()`.
+"""Results that display themselves: one short line in a terminal, a small table in a notebook, `.frame`, `.to_dict()`.
 
 Whatever comes from a table is text here, never markup and never a second line: labels may be hostile. Nothing heavy is
 loaded before a frame is asked for.
@@ -29,7 +29,7 @@ KEPT = f"\n\t{JOINERS}"
 
 
 class Shown(ABC):
-    """A result that says what it is: in a line, as a table, as plain data."""
+    """A result with a text, a table and plain data."""
 
     if TYPE_CHECKING:  # a field or a property, as the result likes
 
@@ -38,18 +38,18 @@ class Shown(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """Return everything as plain data, for JSON."""
 
     @abstractmethod
     def _headline(self) -> str:
-        """What a reader wants to know first."""
+        """Return the most important information in one line."""
 
     def _subject(self) -> str:
-        """What the result is about, where the name alone does not tell."""
+        """Return the subject of the result, if the name does not state it."""
         return ""
 
     def _notes(self) -> Sequence[str]:
-        """Sentences below the table."""
+        """Return sentences below the table."""
         return ()
 
     def _line(self) -> str:
@@ -64,7 +64,7 @@ class Shown(ABC):
         return html_table(self._line(), self.frame, self._notes())
 
     def __eq__(self, other: object) -> bool:
-        """Two results of one kind are equal where they say the same."""
+        """Return whether two results of one kind have the same content."""
         if type(self) is not type(other):
             return NotImplemented
         assert isinstance(other, Shown)
@@ -75,7 +75,7 @@ class Shown(ABC):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Results(Shown, Sequence[T]):
-    """A frozen sequence of results. A slice of it is of the same type."""
+    """An immutable sequence of results. A slice of it is of the same type."""
 
     _items: Sequence[T] = ()
 
@@ -85,7 +85,7 @@ class Results(Shown, Sequence[T]):
     @property
     @abstractmethod
     def frame(self) -> pl.DataFrame:
-        """The results as a Polars table of plain columns."""
+        """Return the results as a Polars table of plain columns."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -102,7 +102,7 @@ class Results(Shown, Sequence[T]):
 
 
 def make_frame(columns: Mapping[str, type], rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """A table with these columns, of text, whole numbers, numbers or truth values; what a row lacks is null."""
+    """Make a table with these columns of text, whole numbers, numbers or booleans; missing entries are null."""
     import polars as pl
 
     kinds = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
@@ -115,7 +115,7 @@ def make_frame(columns: Mapping[str, type], rows: Iterable[Mapping[str, Any]]) -
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it. A number that JSON cannot write, such as an infinite bound, becomes None."""
+    """Return the value for JSON. A number that JSON cannot write, such as an infinite bound, becomes None."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, set | frozenset):
@@ -132,7 +132,7 @@ def plain(value: Any) -> Any:
 
 
 def visible(text: object) -> str:
-    """Text in which nothing acts: control characters, lone surrogates and invisible marks are written out, <U+001B>.
+    """Escape control characters, lone surrogates and invisible marks in a text, as <U+001B>.
 
     A label of a hostile release must not move the cursor, colour a verdict or turn the direction of a line. Line breaks
     and tabs stay.
@@ -141,7 +141,7 @@ def visible(text: object) -> str:
 
 
 def one_line(text: object, most: int) -> str:
-    """Text without line breaks and invisible characters, cut where it is too long."""
+    """Return text without line breaks and invisible characters, shortened if too long."""
     kept = "".join(
         " " if c.isspace() else c if c.isprintable() or c in JOINERS else "\N{REPLACEMENT CHARACTER}" for c in str(text)
     )
@@ -149,7 +149,7 @@ def one_line(text: object, most: int) -> str:
 
 
 def html_table(caption: str, frame: pl.DataFrame, notes: Sequence[str] = ()) -> str:
-    """The first rows of a table as HTML, every cell escaped."""
+    """Return the first rows of a table as HTML, every cell escaped."""
     numbers = [dtype.is_numeric() for dtype in frame.dtypes]
     head = "".join(_cell("th", name, right) for name, right in zip(frame.columns, numbers, strict=True))
     body = "".join(
@@ -169,7 +169,7 @@ def _cell(tag: str, text: str, right: bool) -> str:
 
 
 def _written(value: Any) -> str:
-    """A cell as a person reads it."""
+    """Format a cell for people."""
     if value is None:
         return "-"
     if isinstance(value, bool):

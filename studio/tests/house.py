@@ -91,7 +91,7 @@ class Visit:
 
     def ready(self) -> None:
         """Wait until the page listens: what is typed before its socket stands is lost."""
-        self.page.wait_for_selector("main.n-main")
+        self.page.wait_for_selector(".n-main")
         self.page.wait_for_function("window.did_handshake === true")
 
     def click(self, name: str, exact: bool = True) -> None:
@@ -132,7 +132,7 @@ class Visit:
 
     def pick_column(self, name: str) -> None:
         """Select a column in step 2, and wait until the page is about it."""
-        self.page.locator(".n-step[role=button]", has_text=name).first.click()
+        self.page.locator("[data-columns] .n-pick.n-cut", has_text=name).first.click()
         self.page.locator("main section h2", has_text=name).first.wait_for()
 
     def point(self, chart: str, series: int, at: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a reader sees, measured in the page: texts on their ground."""
+"""What keeps a reader from a page: pale texts, parts without a name, places that no key reaches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,17 @@ PALE = """
 """
 
 
-def pale_texts(page: Any) -> list[str]:
-    """Texts whose contrast with what they stand on is below WCAG's AA, as the browser drew them."""
-    found: list[str] = page.evaluate(PALE, SKIPPED)
-    return found
+def barriers(page: Any) -> list[str]:
+    """Texts whose contrast with what they stand on is below WCAG's AA, as the browser drew them, and the other serious
+    and critical findings of axe-core, which takes what scrolls out of sight for the ground of a text."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    pale: list[str] = page.evaluate(PALE, SKIPPED)
+    found = Axe().run(page, context=PASSING, options=RULES).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    return pale + [f"{one['id']}: {node['html'][:120]}" for one in serious for node in one["nodes"]]
+
+
+PASSING = {"exclude": [[".q-notification"], [".q-tooltip"]]}
+"""What is about to go, and half transparent on its way."""
+RULES = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}

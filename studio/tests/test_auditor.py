@@ -14,7 +14,7 @@ from tests.browser import Browser
 
 import noren as nr
 from house import LONG, House, Visit, visiting
-from looks import pale_texts
+from looks import barriers
 from published import Hospital, again, forged, publish, stricter
 
 pytestmark = pytest.mark.slow  # at every change a browser walks through test_keyboard.py and test_pages.py
@@ -78,7 +78,7 @@ def test_every_attack_states_what_its_adversary_knows(visit: Visit, published: H
 def test_the_claims_are_computed_again(visit: Visit, published: Hospital) -> None:
     verify(visit, "Every requirement holds.")
     assert visit.page.locator("[data-verify] [data-verdicts] tbody tr").count() == len(nr.verify(published.release))
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
 
 
 def test_a_stricter_policy_fails(visit: Visit, published: Hospital) -> None:
@@ -93,7 +93,7 @@ def test_another_signer_is_refused(visit: Visit, published: Hospital, tmp_path: 
     give(visit, "Public key of the signer (.pub)", tmp_path / "other.key.pub")
     verify(visit, "Forged or damaged: do not use it")
     give(visit, "Public key of the signer (.pub)", published.key)
-    verify(visit, "Signed by the key that you named.")
+    verify(visit, "Signed by the key that you gave.")
 
 
 def test_an_attack_with_an_option_gains_what_the_library_says(visit: Visit, published: Hospital) -> None:
@@ -122,7 +122,7 @@ def test_an_attack_with_an_option_gains_what_the_library_says(visit: Visit, publ
     )
     visit.page.wait_for_function("document.querySelector('[data-gains]').getBoundingClientRect().top < 120")
     visit.shot("auditor-gains")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
 
 
 def test_the_figures_are_taken_along(visit: Visit, published: Hospital) -> None:
@@ -155,7 +155,7 @@ def test_the_dark_look_is_readable(visit: Visit) -> None:
     visit.page.locator("body.body--dark").wait_for()
     visit.page.locator("[data-gains] img.n-only-dark").first.wait_for()
     visit.shot("auditor-dark")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
     visit.page.get_by_label("Light or dark").click()
     visit.page.locator("body.body--light").wait_for()
 
@@ -167,7 +167,7 @@ def test_a_release_in_one_file_is_unpacked_and_verified(visit: Visit, published:
     open_release(visit, packed)
     visit.page.get_by_label("Undo: open release release").wait_for(timeout=LONG)
     visit.page.locator("[data-status]").get_by_text("✓ Verified").wait_for(timeout=LONG)
-    verify(visit, "Signed by the key that you named.")
+    verify(visit, "Signed by the key that you gave.")
     visit.page.get_by_label("Folder of a release").wait_for(state="hidden")
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_no_release_is_refused(visit: Visit, tmp_path: Path) -> N
 
 def test_a_forged_release_is_called_so(visit: Visit, published: Hospital, tmp_path: Path) -> None:
     open_release(visit, forged(published.release, tmp_path / "forged"))
-    visit.page.locator("[data-status]").get_by_text("✗ Does not keep what it claims").or_(
+    visit.page.locator("[data-status]").get_by_text("✗ Does not meet its claims").or_(
         visit.page.locator("[data-status]").get_by_text("Forged or damaged: do not use it")
     ).wait_for(timeout=LONG)
 
@@ -229,7 +229,7 @@ def test_a_table_made_elsewhere_is_measured(visit: Visit, tmp_path: Path) -> Non
     assert names["measures"].frame.equals(wanted.frame)
     visit.page.wait_for_function("document.querySelector('[data-measured]').getBoundingClientRect().top < 120")
     visit.shot("auditor-table")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
 
 
 def test_a_table_made_elsewhere_is_judged_by_a_policy(visit: Visit, tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.browser import Browser
 
-from house import SECONDS, House
+from house import SECONDS, House, visiting
+from noren_studio.server import redirect_page
 
 
 class Answer:
@@ -165,3 +167,19 @@ def test_nothing_is_left_behind_and_the_log_says_nothing(tmp_path: Path) -> None
     house.end()
     assert list(tmp_path.glob("noren-*")) == []
     assert all("Noren Studio" in line or "one browser" in line for line in house.log)
+
+
+def test_a_browser_is_started_with_a_file_that_its_owner_alone_reads(
+    browser: Browser, house: House, tmp_path: Path
+) -> None:
+    """What a program is started with, every user of the machine reads. The page in between says and changes nothing."""
+    address = house.invite()
+    page = redirect_page(tmp_path / "open.html", address)
+    assert page.stat().st_mode & 0o777 == 0o600
+    between = ask(house, "/enter", {"Sec-Fetch-Site": "cross-site"})
+    assert (between.status, between.getheader("Set-Cookie")) == (200, None)
+    with visiting(browser, house, page.as_uri()) as visit:
+        assert visit.page.url == f"{house.base}/"
+        assert address.partition("=")[2] not in visit.page.content()
+    found = urlsplit(address)
+    assert ask(house, f"{found.path}?{found.query}").status == 403

@@ -32,6 +32,18 @@ def waits(stage: Stage, mark: str) -> None:
         threading.Event().wait()
 
 
+def grows(stage: Stage, mark: str) -> Iterator[int]:
+    """Tells one number, and then never ends."""
+    yield 1
+    Path(mark).write_text(str(os.getpid()))
+    threading.Event().wait()
+
+
+def counts(stage: Stage) -> Iterator[list[int]]:
+    for last in (1, 2, 3):
+        yield list(range(last))
+
+
 def crashes(stage: Stage) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -103,6 +115,28 @@ def test_cancel_kills_the_process_and_loses_no_edit(tmp_path: Path) -> None:
     assert session.draft.policy == {"attributes": {"a": "plain"}}
     assert session.result("long") is None
     ended(job)
+
+
+def test_what_was_found_so_far_is_told_and_stays_after_a_cancel(tmp_path: Path) -> None:
+    job = run(counts)
+    assert (job.state, job.result, job.parts) == ("done", [0, 1, 2], 3)
+    session = Session(tmp_path)
+    job = session.start("grows", grows, mark=str(tmp_path / "pid"))
+    while session.result("grows") is None:
+        assert not job.wait(0.01)
+    session.stop("grows")
+    assert (ended(job).state, session.result("grows")) == ("cancelled", 1)
+    session.end()
+
+
+def test_the_time_that_is_left_is_told_once_something_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = StageSeen("Comparing", 4, began=100.0)
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: 106.0)
+    assert stage.left is None
+    stage.done = 1
+    assert stage.left == 18.0
+    stage.done = 4
+    assert stage.left is None
 
 
 def test_whoever_sees_that_a_job_is_done_finds_its_result() -> None:

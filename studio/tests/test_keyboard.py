@@ -94,7 +94,7 @@ def test_a_table_is_opened(hands: Hands, hospital: Path) -> None:
     hands.write("Path of a file", str(hospital))
     hands.page.keyboard.press("Enter")
     hands.visit.undoes("open hospital.csv")
-    hands.visit.sees("How many people look alike")
+    hands.visit.sees("Sizes of equivalence classes")
 
 
 def test_a_role_is_corrected_in_its_menu_and_undone(hands: Hands) -> None:
@@ -131,7 +131,7 @@ def test_a_requirement_is_set_and_tried(hands: Hands) -> None:
     hands.write("k", "4")
     hands.page.keyboard.press("Enter")
     hands.visit.undoes("k-anonymity: k = 4")
-    hands.visit.sees("finds at least 4 published records")
+    hands.visit.sees("finds at least 4 matching records")
 
 
 def test_a_candidate_is_looked_at_and_adopted(hands: Hands) -> None:
@@ -147,10 +147,10 @@ def test_a_candidate_is_looked_at_and_adopted(hands: Hands) -> None:
 def test_a_release_is_made_signed_and_handed_over(hands: Hands, outside: Path) -> None:
     hands.goes("Release", "/release")
     hands.press("Make the release")
-    hands.visit.sees("requirements, and every one holds")
+    hands.visit.sees("requirements, which all hold")
     hands.write("Where to", str(outside / "release"))
     hands.write("Signing key (optional)", str(outside / "our.key"))
-    hands.press("make this key", key="Space")
+    hands.press("make a new key", key="Space")
     hands.press("Hand over")
     hands.page.get_by_text("Handed over to").first.wait_for(timeout=LONG)
     release = nr.open_release(outside / "release")

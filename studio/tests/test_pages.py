@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from tests.browser import Browser
 
+import noren as nr
 from house import LONG, House, Visit, visiting
-from looks import pale_texts
+from looks import barriers
 from noren_studio.jobs import PLACES
 
 MARKUP = (
@@ -46,7 +47,7 @@ def opened(browser: Browser, house: House, hospital: Path) -> Iterator[Visit]:
     """A browser with a table, for several tests one after another."""
     with visiting(browser, house) as found:
         found.open_table(hospital)
-        found.sees("How many people look alike")
+        found.sees("Sizes of equivalence classes")
         yield found
 
 
@@ -88,7 +89,7 @@ def kill(found: set[int]) -> None:
 
 def test_labels_and_file_names_never_become_markup(visit: Visit, hostile: Path) -> None:
     visit.open_table(hostile)
-    visit.sees("How many people look alike")
+    visit.sees("Sizes of equivalence classes")
     visit.page.locator("[data-preview] .q-virtual-scroll__content tr").first.wait_for()
     for path in ("/columns", "/requirements", "/release", "/choose", "/table"):
         visit.go(path)
@@ -112,10 +113,10 @@ def test_columns_that_tell_each_other_are_parted_by_a_click(visit: Visit, tmp_pa
     rows = "".join(f"{20 + i % 37},{ill},{code}\n" for i in range(400) for ill, code in [ills[i * i % 13 % 4]])
     (tmp_path / "ills.csv").write_text(f"age,disease,icd_code\n{rows}", encoding="utf-8")
     visit.open_table(tmp_path / "ills.csv")
-    visit.sees("How many people look alike")  # no job of this session is left for tests that count on a free place
+    visit.sees("Sizes of equivalence classes")  # no job of this session is left for tests that count on a free place
     visit.click("Hide them apart")
     visit.page.get_by_label("Undo: Hidden apart: disease, icd_code").wait_for()
-    visit.sees("where their sets meet")
+    visit.sees("disclose each other")
     visit.click("Hide them together")
     visit.page.get_by_label("Undo: Hidden together: disease, icd_code").wait_for()
     visit.page.get_by_role("button", name="Hide them apart").wait_for()
@@ -150,7 +151,7 @@ def test_a_crash_is_shown_and_loses_nothing(opened: Visit, house: House) -> None
     found = workers(house)
     assert found
     kill(found)
-    opened.sees("the computation ended by itself (SIGKILL)")
+    opened.sees("the computation ended unexpectedly (SIGKILL)")
     assert opened.page.get_by_label("Undo: open hospital.csv").is_enabled()
     opened.click("Try again")
     opened.page.locator('[data-job="compare"]').get_by_role("button", name="Cancel").click()
@@ -172,7 +173,7 @@ def test_a_job_waits_for_its_turn_and_is_cancelled_before_it_begins(opened: Visi
     opened.go("/recipient")
     opened.click("Open the demo's release")
     card = opened.page.locator('[data-job="release demo"]')
-    card.get_by_text("Waiting for its turn: you are next").wait_for()
+    card.get_by_text("Waiting: this job is next").wait_for()
     card.get_by_role("button", name="Cancel").click()
     opened.sees("Cancelled. Nothing was written.")
     for path, _, job in taken[:PLACES]:
@@ -208,7 +209,7 @@ def test_dark_is_readable_and_stays(opened: Visit) -> None:
     for path in ("/table", "/columns", "/requirements", "/release", "/"):
         opened.go(path)
         opened.page.locator("body.body--dark").wait_for()
-        assert pale_texts(opened.page) == [], path
+        assert barriers(opened.page) == [], path
     for name in ("columns", "table"):
         opened.go(f"/{name}")
         opened.page.locator("main section").nth(1).wait_for()
@@ -227,7 +228,7 @@ def test_every_page_of_a_session_follows_an_edit(visit: Visit, hospital: Path) -
     visit.page.keyboard.press("6")
     visit.undoes("age: plain")
     other.get_by_label("Undo: age: plain").wait_for()
-    other.locator(".n-table tr", has_text="age").get_by_text("you decided").first.wait_for()
+    other.locator("[data-columns] tr", has_text="age").get_by_text("you decided").first.wait_for()
     other.get_by_label("Undo: age: plain").click()
     visit.redoes("age: plain")
 
@@ -265,12 +266,12 @@ def test_a_long_name_is_cut_and_pushes_nothing_out_of_view(visit: Visit, tmp_pat
     target = tmp_path / "long.csv"
     target.write_text(f"{long.strip()},age\n" + "".join(f"{'ab'[at % 2]},{20 + at % 40}\n" for at in range(200)))
     visit.open_table(target)
-    cell = visit.page.locator(".n-table td.n-key", has_text="the answer").first
+    cell = visit.page.locator("[data-columns] tr", has_text="the answer").first
     assert cell.bounding_box()["height"] < 90
-    assert cell.locator("[title]").get_attribute("title") == long.strip()
+    assert cell.locator(".n-pick").first.get_attribute("title") == long.strip()
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 1280
     visit.go("/columns")
-    row = visit.page.locator(".n-step[role=button]", has_text="the answer")
+    row = visit.page.locator("[data-columns] tr", has_text="the answer")
     assert row.bounding_box()["height"] < 60
 
 
@@ -319,3 +320,43 @@ def test_a_table_on_the_command_line_is_open_when_the_browser_comes(browser: Bro
             found.sees("What Noren understood")
     finally:
         house.end()
+
+
+@pytest.mark.slow
+def test_from_a_file_to_a_signed_release_in_seven_clicks_with_nothing_typed_but_the_passphrase(
+    browser: Browser, hospital: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "hospital.csv").write_bytes(hospital.read_bytes())
+    house = House(folder=tmp_path)
+    try:
+        with visiting(browser, house, house.first) as found:
+            page = found.page
+            found.click("Open a table")
+            found.click("Browse")
+            page.locator(".q-dialog").get_by_text("hospital.csv").click()
+            found.sees("What Noren understood")
+            page.locator(".n-rail").get_by_text("Release", exact=True).click()
+            found.click("Make the release")
+            page.get_by_text("make a new key").click()
+            page.get_by_label("Passphrase").fill("a long one")
+            found.click("Hand over")
+            page.get_by_text("Handed over to").first.wait_for(timeout=LONG)
+            assert found.abroad == []
+        assert (tmp_path / "signing.key").stat().st_mode & 0o777 == 0o600
+        verdicts = nr.verify(tmp_path / "release", signer=tmp_path / "signing.key.pub")
+        assert all(one.holds is True for one in verdicts)
+    finally:
+        house.end()
+
+
+@pytest.mark.slow
+def test_the_tour_leads_through_five_pages_on_the_demo(visit: Visit) -> None:
+    visit.go("/")
+    visit.click("Tour of one minute")
+    for path in ("columns", "requirements", "choose", "release"):
+        visit.page.locator("[data-tour]").get_by_role("button", name="Next").click()
+        visit.page.wait_for_url(f"**/{path}")
+        visit.ready()
+        assert barriers(visit.page) == []
+    visit.click("End the tour")
+    visit.page.locator("[data-tour]").wait_for(state="detached")

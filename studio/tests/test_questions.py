@@ -112,7 +112,9 @@ def test_the_dark_look_changes_colours_and_no_label() -> None:
 
 def test_the_map_and_the_table_of_candidates_say_the_risk_alike() -> None:
     one = {"called": "mondrian", "risk": 0.125, "belief": 0.125, "error": 0.2, "ncp": 0.3, "smallest": 5,
-           "suppressed": 0, "seconds": 1.0, "front": True, "chosen": True}  # fmt: skip
-    line, points = map_options([one], [], dark=False)["series"]
-    assert (line["data"], points["data"][0]["value"]) == ([[12.5, 0.2]], [12.5, 0.2])
-    assert texts.candidate_figures(one)[0] == "12.5%"
+           "suppressed": 0, "seconds": 1.0, "front": True, "chosen": True, "number": 3}  # fmt: skip
+    line, points, raw = map_options([one], [], dark=False, raw=0.5)["series"]
+    assert (line["data"], points["data"][0]["value"]) == ([[12.5, 20.0]], [12.5, 20.0])
+    assert points["data"][0]["label"]["formatter"] == "3"
+    assert raw["data"][0]["value"] == [50.0, 0]
+    assert texts.candidate_figures(one)[:2] == ("12.5%", "20.0%")

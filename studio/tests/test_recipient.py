@@ -14,7 +14,7 @@ from tests.browser import Browser
 
 import noren as nr
 from house import LONG, House, Visit, visiting
-from looks import pale_texts
+from looks import barriers
 from noren_studio.theme import DARK, LIGHT
 from published import Hospital, damaged, forged, hostile, publish, survey
 
@@ -126,7 +126,7 @@ def test_a_first_chart_is_there_without_a_question(visit: Visit) -> None:
     visit.page.locator("[data-chart] svg").wait_for(timeout=LONG)
     visit.page.wait_for_function("document.querySelector('[data-chart] svg').getBoundingClientRect().width > 300")
     visit.shot("recipient")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
 
 
 def test_hovering_over_a_mark_tells_estimate_interval_and_error(visit: Visit, published: Hospital) -> None:
@@ -176,7 +176,7 @@ def test_a_cross_table_of_some_records_is_what_the_library_answers(
         arg=counts,
     )
     visit.shot("recipient-table")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
 
 
 def test_charts_are_taken_along_as_files(visit: Visit) -> None:
@@ -246,7 +246,7 @@ def test_the_dark_look_shows_a_dark_chart(visit: Visit) -> None:
     visit.page.locator(f"[data-chart] svg path[stroke='{DARK['surface']}']").first.wait_for()
     visit.page.locator("[data-answer]").scroll_into_view_if_needed()
     visit.shot("recipient-dark")
-    assert pale_texts(visit.page) == []
+    assert barriers(visit.page) == []
     visit.page.get_by_label("Light or dark").click()
     visit.page.locator(f"[data-chart] svg path[stroke='{LIGHT['surface']}']").first.wait_for()
 
@@ -256,8 +256,8 @@ def test_survey_weights_are_used_and_can_be_left_out(visit: Visit, surveyed: Pat
     visit.page.locator("[data-answer]").get_by_text("release.estimate(['job'])", exact=True).wait_for(timeout=LONG)
     visit.page.locator("[data-chart] svg").wait_for(timeout=LONG)
     visit.sees("Survey weights are used")
-    visit.page.get_by_text("count records, not the people they stand for").click()
-    heard(visit, "count records, not the people they stand for: True")
+    visit.page.get_by_text("count records instead of weighted people").click()
+    heard(visit, "count records instead of weighted people: True")
     estimate(visit, "release.estimate(['job'], weighted=False)")
     release = nr.open_release(surveyed / "weighed")
     wanted = release.estimate(["job"], weighted=False).frame["count"]
@@ -271,7 +271,7 @@ def test_counts_that_were_published_with_noise_are_shown(visit: Visit, surveyed:
     visit.page.locator("[data-chart] svg").wait_for(timeout=LONG)
     kind(visit, "Margins", "Counts by")
     estimate(visit, "release.margins[0]")
-    visit.sees("Every count carries noise of its own (epsilon 1)")
+    visit.sees("Every count has its own noise (epsilon 1)")
     wanted = nr.open_release(surveyed / "counted").margins[0]
     visit.reads("[data-answer] tbody tr td:nth-child(3)", [f"{one:.4g}" for one in wanted["count"]])
     assert python_of(visit)["answer"].equals(wanted)
@@ -281,7 +281,7 @@ def test_a_release_that_claims_more_than_it_keeps_is_called_forged(
     visit: Visit, published: Hospital, tmp_path: Path
 ) -> None:
     open_release(visit, forged(published.release, tmp_path / "forged"))
-    visit.page.locator("[data-status]").get_by_text("✗ Does not keep what it claims").or_(
+    visit.page.locator("[data-status]").get_by_text("✗ Does not meet its claims").or_(
         visit.page.locator("[data-status]").get_by_text("Forged or damaged: do not use it")
     ).wait_for(timeout=LONG)
     visit.sees("Not signed")

@@ -104,7 +104,7 @@ def test_attacks_that_apply_run_and_the_others_say_why(place: Path, tmp_path: Pa
     assert list(reasons) == list(nr.audit.ATTACKS)
     able = [name for name, why in reasons.items() if why is None and name != "predictable"]
     chosen: dict[str, dict[str, Any]] = {name: {} for name in able}
-    found = attack_release(quiet, str(place), chosen, str(tmp_path), "mark")
+    *_, found = attack_release(quiet, str(place), chosen, str(tmp_path), "mark")
     assert {one["attack"] for one in found["results"]} | set(found["skipped"]) == set(chosen)
     assert not found["holder_only"]
     for one in found["results"]:

@@ -116,18 +116,21 @@ def test_the_command_is_found_by_its_entry_point_and_has_help_with_an_example_an
     assert added == {command for command, (home, _) in ELSEWHERE.items() if home == "noren-studio"}
 
 
-def test_no_step_is_ticked_that_nobody_has_looked_at(tmp_path: Path) -> None:
+def test_no_step_is_ticked_whose_draft_nobody_has_accepted(tmp_path: Path) -> None:
     session = Session(tmp_path)
     assert step_state(session, "table") == ""
     drafted = {**POLICY, "require": [{"model": "k-anonymity", "k": 5}], "method": "mondrian"}
+    session.kept["tables"] = {place: {"policy": drafted} for place in ("t.csv", "u.csv")}
     session.open("t.csv", "t.csv", drafted, "open t.csv")
     steps = ("table", "columns", "requirements", "choose", "release")
-    assert [step_state(session, name) for name in steps] == ["done", "", "", "", ""]
-    session.seen.add("columns")
+    assert [step_state(session, name) for name in steps] == ["done", "drafted", "drafted", "drafted", ""]
+    session.accepted.update(drafted["attributes"])
     assert step_state(session, "columns") == "done"
     session.edit("wrong", lambda p: p["attributes"]["zip"].update(role="nobody"))
     assert step_state(session, "columns") == "problem"
     session.edit("right", lambda p: p["attributes"]["zip"].update(role="quasi-identifier"))
     assert step_state(session, "columns") == "done"
+    session.edit("k-anonymity: k = 4", lambda p: p["require"][0].update(k=4))
+    assert step_state(session, "requirements") == "done"
     session.open("u.csv", "u.csv", drafted, "open u.csv")
-    assert step_state(session, "columns") == ""
+    assert [step_state(session, name) for name in steps[1:3]] == ["drafted", "drafted"]

@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import noren
+from noren.policy.proposal import propose, study
+from noren.sources import open_source
 from noren_studio import texts
 
 STUDIO = Path(__file__).parents[1] / "src" / "noren_studio"
@@ -33,7 +36,7 @@ ALLOWED = {"parquet", "csv", "k=3,5,10"}
 PASSED_ON = ("visible", "str", "join", "list", "tuple", "sorted")
 """Functions whose result is what they were given, for whoever reads it."""
 WORD = re.compile(r"[^\W\d_]{2}")
-LABEL = re.compile(r'aria-label="?([^"{]*)')
+LABEL = re.compile(r'(?<!:)aria-label="?([^"{]*)')
 
 
 def name_of(call: ast.Call) -> str:
@@ -154,5 +157,17 @@ def test_no_hint_in_a_window_is_a_command_line() -> None:
     assert len(typed) > 10
     shown = [texts.in_words(one) for one in hints]
     assert [one for one in shown if re.search(r"`noren |--[a-z]", one)] == []
-    assert "tick that the key is to be made" in texts.in_words("Make one with `noren key new`, or correct the path.")
+    assert "on the page Requirements" in texts.in_words('Add [[require]] with on = "x", or give it the role plain.')
+    assert "tick the box to make a new key" in texts.in_words("Make one with `noren key new`, or correct the path.")
     assert texts.in_words("Check the path.") == "Check the path."
+
+
+def test_a_remark_of_a_draft_does_not_speak_of_the_lines_of_its_file() -> None:
+    """Names repeat, with a key (visits of patients) and without one."""
+    for keyed in (True, False):
+        number = [at // 3 if keyed else at for at in range(120)]
+        rows = {"patient_id": number, "name": [f"n{at // 2}" for at in range(120)], "age": list(range(120))}
+        why = propose(study(open_source(pa.table(rows)))).why_people
+        assert re.search("line by|Add most_rows", why)
+        assert not re.search("line by|Add most_rows", texts.without_lines(why))
+        assert texts.without_lines(why).endswith((".", "rows"))

@@ -11,7 +11,7 @@ import pyarrow.csv as pv
 import pytest
 from click.testing import CliRunner, Result
 
-from noren.cli.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
+from noren.cli.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
 from noren.cli.main import main
 
 Run = Callable[..., Result]

@@ -90,7 +90,7 @@ def test_what_the_holder_sees(command):
         "l-diverse, l = 2, k = 3",
         "this release",
         "right guess",
-        "keep them with the holder",
+        "do not publish them",
     ):
         assert part in text
     assert "Written" not in text
@@ -100,15 +100,17 @@ def test_what_the_holder_sees(command):
 def test_a_summary_comes_first_and_details_on_request(release, hospital, run):
     known = ("--original", hospital / "patients.csv", "--policy", hospital / "policy.toml")
     text = run("audit", release, "--attack", "bayes", "--attack", "homogeneity", *known).output
-    assert text.startswith("What adversaries gain, the most first")
+    assert text.startswith("An adversary who knows one person's quasi-identifiers")
+    assert text.index("homogeneity") < text.index("An adversary who knows which row is the person's")
     assert "all published columns" in text
-    assert "from all published columns of a record" in text, "the figure that bayes leads with"
-    assert "Most is gained by an adversary who" in text
-    assert "keep them with the holder" in text
+    assert "with all published columns of a record" in text, "the figure that bayes leads with"
+    assert "The strongest adversary knows" in text
+    assert "do not publish them" in text
     assert "The bayes attack on" not in text
     assert len(text.splitlines()) < 30
     whole = run("audit", release, "--attack", "bayes", "--attack", "homogeneity", "--details", *known).output
-    assert whole.index("What adversaries gain, the most first") < whole.index("The bayes attack on")
+    assert whole.index("An adversary who knows which row") < whole.index("The bayes attack on")
+    assert whole.index("The homogeneity attack on") < whole.index("The bayes attack on"), "the order of what is known"
 
 
 def test_what_an_outsider_sees(command):
@@ -173,8 +175,8 @@ def test_nothing_is_written_into_a_release(command, folder, option, holder):
 @pytest.mark.parametrize(
     ("words", "holder", "says"),
     [
-        (("--truth", "illness"), True, "no column 'illness' to take the truth from"),
-        (("--truth", "who"), True, "120 of 120 cells of 'who' are no labels of the knowledge table"),
+        (("--truth", "illness"), True, "it has no column 'illness', which should hold the true labels"),
+        (("--truth", "who"), True, "120 of 120 cells of 'who' are not labels of the knowledge table"),
         (("--truth", "disease"), False, "--truth needs --original"),
         (("--k", "4"), False, "--k needs --original"),
         (("--k", "1"), True, "Invalid value for '--k'"),
@@ -264,7 +266,7 @@ def test_the_list_of_attacks(run):
         for option in one["options"]:
             assert option["means"], f"{one['attack']}: {option['name']} is not explained"
             assert f"  {option['name']}: {option['means']}" in text
-    assert "Name a release" in run("audit", code=2).output
+    assert "Give a release" in run("audit", code=2).output
 
 
 def test_a_release_of_decoys(release, hospital, run):
@@ -272,16 +274,18 @@ def test_a_release_of_decoys(release, hospital, run):
     text = run("audit", release, "--attack", "homogeneity", "--attack", "disclosure", "--details", *known).output
     assert "The homogeneity attack on disease" in text
     assert "The disclosure attack on disease" in text
-    assert "keep them with the holder" in text
+    assert "do not publish them" in text
     # age and job are sets: people are found by their zip alone, and the reader is told what that leaves out
     assert "this release, by zip" in " ".join(text.split())
-    assert "where the very row is known, they are: certain 0.0%" in " ".join(text.split())
+    assert "for one who knows the exact row, they are: certain 0.0%" in " ".join(text.split())
     risks = run("audit", release, "--attack", "reidentification", "--details", *known).output
     assert "'age', 'job': published as sets or groups and not matched" in " ".join(risks.split())
     outside = run("audit", release, "--attack", "homogeneity", "--details").output
     assert "an estimate from the release" in outside
     assert "holder" not in outside
-    assert "knowing other records tells nothing" in run("audit", release, "--attack", "known-records", code=2).output
+    assert (
+        "knowing other records discloses nothing" in run("audit", release, "--attack", "known-records", code=2).output
+    )
 
 
 def test_nothing_to_attack(run, tmp_path):

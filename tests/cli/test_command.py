@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import runpy
-import shlex
-import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -56,20 +53,6 @@ def test_from_a_table_to_an_answer(hospital, tmp_path):
     assert "Every requirement holds." in shell("verify", "release", folder=tmp_path).stdout
     answer = strict(shell("count", "release", "--where", "job=Nurse", "--json", folder=tmp_path).stdout)
     assert 0 <= answer["low"] <= answer["high"] <= 800
-
-
-def test_what_the_readme_shows_runs(hospital, tmp_path, run, monkeypatch):
-    """In the folder of the demo, as it says, from the first command to the last line of Python."""
-    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    commands = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    lines = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert (len(commands), len(lines)) == (1, 1)
-    monkeypatch.chdir(shutil.copytree(hospital, tmp_path / "noren-demo"))
-    for command in commands[0].strip().splitlines():
-        noren, *words = shlex.split(command.partition(">")[0], comments=True)
-        assert noren == "noren"
-        run(*words)
-    exec(lines[0], {})  # the repository's own page
 
 
 def test_the_smoke_run_of_other_versions_forgets_no_command(run):

@@ -66,11 +66,11 @@ def titles(text: str) -> list[str]:
 
 def test_the_table(command, folder):
     text = command().output
-    assert "Candidates that meet every requirement, fewest secrets guessed right first" in text
+    assert "Candidates that meet every requirement, sorted by the share of right guesses" in text
     for word in ("smallest class", "worst share", "query error", "utility qi", "ncp", "dropped"):
         assert word in text
     assert {"mondrian", "incognito", "sweep chunk=16", "anatomy", "decoys"} <= set(titles(text))
-    assert "keep them with the holder" in text
+    assert "do not publish them" in text
     assert f"(least query error), write into {folder / 'policy.toml'}" in text
     assert "[method]\nname = " in text
     assert "Written" not in text
@@ -175,7 +175,7 @@ def test_auto_in_a_policy(folder, run, tmp_path):
     (tmp_path / "policy.toml").write_text(POLICY + '\n[method]\nname = "auto"\namong = ["incognito", "mondrian"]\n')
     command = ("anonymize", folder / "data.csv", tmp_path / "policy.toml", "--to", tmp_path / "release", "--json")
     answer = strict(run(*command).output)
-    assert answer["notes"][0].startswith("auto chose the least queries loss: ")
+    assert answer["notes"][0].startswith("auto chose the method with the least queries loss: ")
     assert answer["designs"] == {}
     assert [used.name for used in nr.open_release(tmp_path / "release").manifest.methods] == ["auto"]
 
@@ -190,7 +190,7 @@ def test_a_grid_is_swept_and_the_choice_written(command, folder, run, tmp_path):
     words = ("--only", "mondrian", "--only", "anatomy", "--grid", "l=2,3")
     told = command(*words).output
     assert "mondrian, l = 3" in told
-    assert "The bend of the frontier is" in told
+    assert "lies at the bend of the curve of risk and loss" in told
     target = tmp_path / "top.toml"
     assert f"is written to {target}" in command(*words, "--top", target, "--choose", 1).output
     chosen = nr.Policy.load(target)
@@ -209,6 +209,6 @@ def test_a_wrong_grid_is_refused(command):
 
 def test_levels_are_listed(command):
     told = command("--levels").output
-    assert "Level vectors that meet every requirement" in told
+    assert "Combinations of levels that meet every requirement" in told
     assert "levels = { age = " in told
     assert strict(command("--levels", "--json").output)["levels"]

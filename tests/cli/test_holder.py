@@ -103,7 +103,7 @@ def test_anonymize_as_json(hospital, tmp_path, run):
     answer = strict(run(*command).output)
     assert answer.keys() == {
         "release", "records", "dropped", "suppressed", "losses", "randomness", "designs",
-        "verdicts", "notes", "replayed", "seconds", "signer",
+        "verdicts", "notes", "replayed", "guesses", "seconds", "signer",
     }  # fmt: skip
     assert answer["signer"] is None
     assert answer["release"] == str(tmp_path / "release")
@@ -140,8 +140,9 @@ def test_a_target_under_a_file_is_refused_in_words(hospital, tmp_path, run):
 
 def test_a_bad_policy_gets_all_its_problems_at_once(hospital, tmp_path, run):
     text = (hospital / "policy.toml").read_text(encoding="utf-8")
-    text = text.replace('role = "quasi-identifier" }', 'role = "quasi" }').replace("l = 2", "l = 1")
-    text = text.replace('on = "disease"', 'on = "desease"').replace("[method]", "[methods]")
+    text = text.replace('role = "quasi-identifier" }', 'role = "quasi" }').replace("l = 3", "l = 1")
+    text = text.replace("[method]", "[methods]")
+    text += '\n[[require]]\nmodel = "distinct-l-diversity"\non = "desease"\nl = 2\n'
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     (tmp_path / "disease.csv").write_bytes((hospital / "disease.csv").read_bytes())
     command = ("anonymize", hospital / "patients.csv", tmp_path / "policy.toml", "--to", tmp_path / "release")
@@ -172,7 +173,7 @@ def test_a_policy_that_does_not_fit_the_table_gets_all_its_problems_at_once(hosp
 
 
 def test_a_requirement_that_is_not_met_is_exit_code_1(hospital, tmp_path, run):
-    text = (hospital / "policy.toml").read_text(encoding="utf-8") + "parameters.job = { eta = 2, p = 0.9 }\n"
+    text = (hospital / "policy.toml").read_text(encoding="utf-8") + "parameters.job = { eta = 3, p = 0.9 }\n"
     text = text.replace("[method]", '[[require]]\nmodel = "t-closeness"\non = "job"\nt = 0.1\n\n[method]')
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     (tmp_path / "disease.csv").write_bytes((hospital / "disease.csv").read_bytes())
@@ -189,7 +190,7 @@ def test_the_report_is_one_page_that_loads_nothing(hospital, tmp_path, run):
     text = report.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert "Holder only" in text
-    for word in ("frequency-l-diversity", "disease", "800 records", "epsilon"):
+    for word in ("frequency-l-diversity", "disease", "800 records", "est guess at a secret"):
         assert word in text
     assert_needs_no_network(text)
     assert "<script" not in text
@@ -277,3 +278,40 @@ def test_the_engine_is_one_of_the_registry(hospital, run, tmp_path):
 def test_an_address_is_passed_on_as_it_was_typed(hospital, run, tmp_path):
     given = ("gopher://host//table", hospital / "policy.toml", "--to", tmp_path / "release")
     assert "cannot read from gopher://" in run("anonymize", *given, code=2).output
+
+
+def typed_wrongly(folder, tmp_path):
+    """The policy of the hospital with a misspelling, and with sets too small for columns that disclose each other."""
+    text = (folder / "policy.toml").read_text(encoding="utf-8").replace("l = 3", "l = 2").replace("zip  ", "zipp ")
+    (tmp_path / "disease.csv").write_bytes((folder / "disease.csv").read_bytes())
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    return tmp_path / "policy.toml"
+
+
+def test_a_refusal_names_the_command_that_finds_a_way_and_its_policy_runs(hospital, tmp_path, run):
+    policy, data = typed_wrongly(hospital, tmp_path), hospital / "patients.csv"
+    refused = run("anonymize", data, policy, "--to", tmp_path / "release", code=2)
+    assert f"A policy that works: noren fix {data} {policy}" in refused.output
+    found = strict(run("anonymize", data, policy, "--to", tmp_path / "release", "--json", code=2).output)
+    assert found["way_out"] == f"noren fix {data} {policy}"
+    assert not (tmp_path / "release").exists()
+    said = run("fix", data, policy, "--to", tmp_path / "fixed.toml").output
+    assert "changed: use the policy's lines about 'zipp' for 'zip'" in said
+    assert "disclose each other" in said
+    assert "# was: zipp" in (tmp_path / "fixed.toml").read_text(encoding="utf-8")
+    run("anonymize", data, tmp_path / "fixed.toml", "--to", tmp_path / "release")
+
+
+def test_fix_lists_alternatives_with_their_price(hospital, tmp_path, run):
+    found = strict(run("fix", hospital / "patients.csv", typed_wrongly(hospital, tmp_path), "--json").output)
+    change = next(one for one in found["changes"] if "disclose" in one["problem"])
+    prices = [round(one["kept"], 3) for one in [change["change"], *change["alternatives"]]]
+    assert len(prices) >= 3
+    assert prices == sorted(prices, reverse=True)
+    assert nr.Policy.parse(found["policy"], base=tmp_path).published
+
+
+def test_fix_says_where_nothing_is_to_be_changed(hospital, run):
+    result = run("fix", hospital / "patients.csv", hospital / "policy.toml")
+    assert "runs without changes" in result.output
+    assert (hospital / "policy.toml").read_text(encoding="utf-8") in result.output

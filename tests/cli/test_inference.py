@@ -14,7 +14,7 @@ def test_mean_shows_a_table_with_intervals_and_what_it_rests_on(release, run):
     result = run("mean", release, "age", "--by", "admission_year")
     assert "mean of age by admission_year" in result.output
     assert "95% intervals, 800 records; assumes cells drawn by the published design" in result.output
-    assert "An interval of 'age' stands for its middle." in result.output
+    assert "An interval of 'age' counts as its midpoint." in result.output
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_regress_prints_a_table(release, tmp_path, run):
 def test_test_says_what_it_asks(release, run):
     result = run("test", release, "age", "admission_year", "--permutations", "199")
     assert result.output.startswith("trend of age and admission_year: statistic ")
-    assert "The hypothesis: the numbers of both are not correlated." in result.output
+    assert "Null hypothesis: the two columns are uncorrelated." in result.output
     answer = strict(run("test", release, "age", "zip", "--kind", "difference", "--permutations", "99", "--json").output)
     assert (answer["kind"], answer["permutations"]) == ("difference", 99)
 

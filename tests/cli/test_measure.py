@@ -88,8 +88,8 @@ def test_verify_names_every_value_that_the_hierarchy_misses(folder, run):
 
 def test_verify_needs_a_policy_for_a_table(folder, run):
     assert "--policy" in run("verify", folder / "arx.csv", code=2).output
-    words = ("--policy", folder / "policy.toml", "--original", folder / "arx.csv")
-    assert "--original and --signer are for releases" in run("verify", folder / "arx.csv", *words, code=2).output
+    words = ("--policy", folder / "policy.toml", "--signer", folder / "holder.key.pub")
+    assert "--signer applies to releases only" in run("verify", folder / "arx.csv", *words, code=2).output
 
 
 def test_measure_prints_every_figure(folder, run):
@@ -127,10 +127,10 @@ def test_measure_with_another_mark(folder, run):
 @pytest.mark.parametrize(
     ("text", "words", "told"),
     [
-        (TABLE, (), "Give a policy, or name"),
+        (TABLE, (), "Give a policy, or list"),
         (TABLE, ("--quasi", "age,hue", "--sensitive", "size"), "'size', 'hue'"),
         ("age;zip;illness\n", ("--quasi", "age,zip", "--sensitive", "illness"), "a header but no rows"),
-        ("age;zip;illness\n*;*;flu\n", ("--quasi", "age,zip", "--sensitive", "illness"), "every record was dropped"),
+        ("age;zip;illness\n*;*;flu\n", ("--quasi", "age,zip", "--sensitive", "illness"), "all records are suppressed"),
         ("", ("--quasi", "age"), "empty file"),
     ],
 )

@@ -43,7 +43,7 @@ def test_what_the_page_about_one_member_advises_runs(small: noren.Release) -> No
     for line in asked:
         if "regress" not in line:  # y follows x too firmly for a logistic law; below
             assert eval(line.replace("m=20", "m=1, seed=1"), {"release": small}) is not None  # our own page
-    assert small.regress("y ~ x", family="gaussian").coef["x"] > 0.1
+    assert small.regress("y ~ x", family="gaussian").params["x"] > 0.1
 
 
 def test_pages_link_to_headings_that_are_there() -> None:
@@ -67,12 +67,12 @@ def test_commands_tell_what_margins_spend(tmp_path: Path, run) -> None:
     )
     run("secret", tmp_path / "key")
     shown = run("anonymize", tmp_path / "table.csv", rules, "--to", tmp_path / "release").output
-    assert "Noised margins, epsilon 0.5 in all" in " ".join(shown.split())
-    assert "spent epsilon = 0.5 in all" in run("secret", tmp_path / "key", "--show").output
+    assert "Noised margins (total epsilon 0.5)" in " ".join(shown.split())
+    assert "spent epsilon = 0.5 in total" in run("secret", tmp_path / "key", "--show").output
     found = strict(
         run("verify", tmp_path / "release", "--policy", rules, "--original", tmp_path / "table.csv", "--json").output
     )
     assert {"margins", "margin-noise"} <= {one["model"] for one in found["verdicts"]}
     refused = run("anonymize", tmp_path / "table.csv", rules, "--to", tmp_path / "again", code=1).output
-    assert "the budget is 0.8" in refused
+    assert "above the budget of 0.8" in refused
     assert not (tmp_path / "again").exists()

@@ -44,7 +44,7 @@ def test_the_page_shows_this_file() -> None:
 def test_from_the_file_to_the_verdict(folder: Path, run: Run) -> None:
     release = folder / "release"
     said = run("anonymize", folder / "patients.csv", folder / "policy.toml", "--to", release).output
-    assert "2 of these removals are proven to be the cheapest" in " ".join(said.split())
+    assert "2 of these suppressions are proven to be the cheapest" in " ".join(said.split())
     assert nr.open_release(release).frame().sort("age")["signs"].to_list() == [["cough"], [], ["cough"]]
     assert pq.read_table(release / "knowledge-1.parquet")["pair_weight"].to_pylist() == [0.9, 0.8, 0.6, 0.1, 0.3, 1.0]
     run("verify", release)

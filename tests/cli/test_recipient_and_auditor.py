@@ -13,7 +13,7 @@ from tests.cli.conftest import strict
 from tests.cli.test_holder import Links, assert_needs_no_network
 
 SHOWN = {"by", "where", "estimator", "level", "population", "records", "assumes", "diagnostics", "cells"}
-FACTS = {"records", "breaches", "statement", "short", "shortfalls"}
+FACTS = {"records", "breaches", "statement", "short", "shortfalls", "by_holder"}
 VERDICT = {"model", "column", "required", "achieved", "holds", "basis"} | FACTS
 
 
@@ -44,10 +44,10 @@ def test_verify_against_a_stricter_policy_is_exit_code_1(release, hospital, tmp_
     policy.write_text(stricter((hospital / "policy.toml").read_text(encoding="utf-8")), encoding="utf-8")
     result = run("verify", release, "--policy", policy, code=1)
     assert "FAILS" in result.output
-    assert "1 of 3 do not hold" in result.output
+    assert "3 of 3 do not hold" in result.output
     answer = strict(run("verify", release, "--policy", policy, "--json", code=1).output)
     assert answer["holds"] is False
-    assert [verdict["holds"] for verdict in answer["verdicts"]] == [True, True, False]
+    assert [verdict["holds"] for verdict in answer["verdicts"]] == [False, False, False]
     assert answer["verdicts"][2]["breaches"] == 800
 
 
@@ -63,6 +63,28 @@ def test_verify_does_not_call_held_what_cannot_be_decided(verdicts, told, releas
     assert told in result.output
     assert "Every requirement holds" not in result.output
     assert strict(run("verify", release, "--json", code=3).output)["holds"] is None
+
+
+def test_recipients_are_told_what_only_the_holder_could_check(tmp_path, run):
+    """Whose rows are whose is not published, and a recipient cannot count people: exit code 0, and one line."""
+    rows = [(who, town, ill) for who in range(40) for town, ill in [("Ulm" if who % 2 else "Bonn", who % 5)] * 2]
+    data, policy = tmp_path / "visits.csv", tmp_path / "visits.toml"
+    data.write_text("who,town,ill\n" + "".join(f"{who},{town},{ill}\n" for who, town, ill in rows))
+    text = (
+        '[attributes]\nwho = "identifier"\ntown = "quasi-identifier"\nill = "sensitive"\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 5\n[[require]]\nmodel = "frequency-l-diversity"\non = "ill"\nl = 2\n'
+        '[people]\nkey = "who"\n[method]\nname = "mondrian"\n'
+    )
+    policy.write_text(text)
+    run("anonymize", data, policy, "--to", tmp_path / "visits")
+    said = " ".join(run("verify", tmp_path / "visits").output.split())
+    assert "only the holder, who knows whose rows are whose, can check 2 of 2 requirements; the release states" in said
+    assert "cannot be decided" not in said
+    answer = strict(run("verify", tmp_path / "visits", "--json").output)
+    assert answer["holds"] is None
+    assert [verdict["by_holder"] for verdict in answer["verdicts"]] == [True, True]
+    policy.write_text(text.replace("k = 5", "k = 6"))  # which nobody has stated
+    assert "1 of 2 cannot be decided" in run("verify", tmp_path / "visits", "--policy", policy, code=3).output
 
 
 def test_verify_refuses_a_policy_about_another_table(release, tmp_path, run):
@@ -177,7 +199,7 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(options, release, tmp
         (("--by", "job/10"), "does not hold numbers"),
         (("--by", "job", "--where", "zip"), "is not column=value"),
         (("--by", "job", "--where", "job=Astronaut"), "has no value 'Astronaut'"),
-        (("--by", "job,job"), "asked for twice"),
+        (("--by", "job,job"), "listed twice"),
         (("--by", "job", "--estimator", "guess"), "likelihood"),
         (("--by", "job", "--level", "1"), "level"),
         ((), "--by"),

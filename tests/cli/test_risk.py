@@ -37,10 +37,10 @@ def folder(tmp_path: Path) -> Path:
 def test_risk_says_what_the_table_gives_away(folder, run):
     shown = run("risk", folder / "pay.csv", folder / "policy.toml", "--plot", folder / "risk.svg").output
     assert "40 people; found by sex, town" in shown
-    assert "0 people (0.0%) are alone with all quasi-identifiers; smallest k 5" in shown
+    assert "0 people (0.0%) are unique in all quasi-identifiers; smallest k 5" in shown
     assert "k-anonymity" in shown
     assert "Special uniques (SUDA2, up to 2 columns): 0 rows" in shown
-    assert "keep them with the holder" in shown
+    assert "do not publish them" in shown
     assert (folder / "risk.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
@@ -53,7 +53,7 @@ def test_risk_as_data_counts_who_breaks_the_policy(folder, run):
 
 def test_risk_of_named_columns(folder, run):
     shown = run("risk", folder / "pay.csv", "--quasi", "sex,town", "--quasi", "pay", "--fraction", "0.5").output
-    assert "40 people (100.0%) are alone" in shown
+    assert "40 people (100.0%) are unique" in shown
     assert "Nobody else within 0.05 standard" in shown
 
 

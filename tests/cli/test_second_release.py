@@ -48,7 +48,7 @@ def folder(tmp_path, run):
 def test_the_second_year_is_refused_with_the_number_of_people(folder, run):
     run("anonymize", folder / "2025.csv", folder / "groups.toml", "--to", folder / "first")
     result = run("anonymize", folder / "2026.csv", folder / "groups.toml", "--to", folder / "second", code=1)
-    assert "people were published before in other classes" in result.output
+    assert "people were in other classes before" in result.output
     assert not (folder / "second").exists()
     shown = strict(run("secret", folder / "hospital.key", "--show", "--json").output)
     assert (shown["releases"], shown["people"]) == (1, 70)
@@ -56,7 +56,7 @@ def test_the_second_year_is_refused_with_the_number_of_people(folder, run):
     assert shown["columns"] == [
         {"column": "ill", "published": "classes", "eta": None, "values": 5, "p": None, "people": 70}
     ]
-    assert "People are known by id" in run("secret", folder / "hospital.key", "--show").output
+    assert "People are recognised by id" in run("secret", folder / "hospital.key", "--show").output
 
 
 def test_m_invariance_makes_the_second_year_and_the_audit_finds_nobody(folder, run):
@@ -64,14 +64,14 @@ def test_m_invariance_makes_the_second_year_and_the_audit_finds_nobody(folder, r
     told = strict(
         run("anonymize", folder / "2026.csv", folder / "kept.toml", "--to", folder / "second", "--json").output
     )
-    assert "register: 50 of 70 people were released before" in told["notes"]
+    assert "register: 50 of 70 people are in earlier releases" in told["notes"]
     options = ("--original", folder / "2025.csv", "--policy", folder / "kept.toml", "--second", folder / "second")
     more = ("--second-original", folder / "2026.csv")
     (found,) = strict(run("audit", folder / "first", *options, *more, "--json").output)["results"]
     assert found["attack"] == "intersection"
     assert (found["facts"]["people"], found["facts"]["m"], found["facts"]["exposed"]) == (50, 3, 0)
     assert (
-        "0 of 50 people are left fewer than 3 values"
+        "0 of 50 people have fewer than 3 possible values"
         in run("audit", folder / "first", *options, *more, "--details").output
     )
     run("verify", folder / "second")

@@ -86,7 +86,7 @@ def test_count_with_a_condition_on_terms(condition, meets, shared, published, ru
     expected = sum(map(meets, published))
     answer = strict(run("count", shared, "--where", condition, "--json").output)
     assert (answer["count"], answer["low"], answer["high"]) == (expected, expected, 90)
-    assert "does not publish" in answer["assumes"]
+    assert "suppressed terms count as absent" in answer["assumes"]
     assert answer["std_error"] is None
     assert f"{expected}.0 (hard bounds {expected}.0 to 90.0)" in run("count", shared, "--where", condition).output
 
@@ -103,7 +103,7 @@ def test_conditions_on_terms_and_on_other_columns(shared, patients, run):
 def test_estimate_by_terms_and_its_chart(shared, published, tmp_path, run):
     result = run("estimate", shared, "--by", "signs", "--plot", tmp_path / "signs.png", "--csv", tmp_path / "signs.csv")
     assert "hard bounds, 90 records" in result.output
-    assert "the rows overlap" in result.output
+    assert "rows overlap" in result.output
     assert (tmp_path / "signs.png").read_bytes().startswith(b"\x89PNG")
     frame = pl.read_csv(tmp_path / "signs.csv")
     assert frame["count"].to_list() == [sum(term in held for held in published) for term in frame["signs"]]
@@ -126,9 +126,9 @@ def test_estimate_of_other_columns_under_a_condition_on_terms(shared, run):
     ("words", "told"),
     [
         (("--by", "sex", "--where", "signs=coughs"), "Did you mean 'cough'"),
-        (("--by", "signs,sex"), "several terms of 'signs'"),
+        (("--by", "signs,sex"), "'signs' cannot be tabulated with other columns"),
         (("--by", "signs@1"), "neither levels nor intervals"),
-        (("--by", "sex", "--where", "age@all=20"), "holds one value a record"),
+        (("--by", "sex", "--where", "age@all=20"), "has one value per record"),
         (("--by", "sex", "--where", "sings@all=cough"), "no column 'sings@all'"),
         (("--by", "signs", "--population"), "no interval for the population"),
     ],

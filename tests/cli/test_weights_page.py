@@ -65,5 +65,7 @@ def test_risk_says_what_the_weight_gives_away(survey, run) -> None:
     assert strict(run("risk", survey / "survey.csv", "--quasi", "town", "--weight", "wt", "--json").output)["weights"]
 
 
-def test_a_draft_names_the_weight(survey, run) -> None:
-    assert "weight = true" in run("init", survey / "survey.csv").output
+def test_a_draft_names_the_weight(survey, run, tmp_path) -> None:
+    weights = pl.Series([0.5, 1.0, 1.5, 1.0] * 100)
+    pl.read_csv(survey / "survey.csv").with_columns(wt=weights).write_csv(tmp_path / "survey.csv")
+    assert "weight = true" in run("init", tmp_path / "survey.csv").output

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.engine import Apply, CodeBatch, Counting, Reading
+from noren.engines.engine import Apply, CodeBatch, Counting, Profile, Reading
 from noren.engines.local import LocalEngine, code_batch, kept_batches
-from noren.engines.profile import Profile
 from noren.engines.shuffle import permutation
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
@@ -83,17 +82,10 @@ class PartitionedEngine(LocalEngine):
         source: Source,
         counting: Counting,
         *,
-        on_keys: Callable[[Any], None] | None = None,
-        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         self.used.append("profile")
-        seen: list[Any] = []
-        parts = spread(
-            lambda part: LocalEngine().profile(part, counting, on_keys=seen.append, meter=meter), slices(source)
-        )
-        for keys in seen if on_keys is not None else ():
-            on_keys(keys)
+        parts = spread(lambda part: LocalEngine().profile(part, counting, meter=meter), slices(source))
         whole = parts[-1]  # in another order than the table's: nothing may rest on it
         for part in parts[:-1]:
             whole.merge(part)

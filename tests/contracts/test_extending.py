@@ -239,7 +239,7 @@ def test_a_new_method_makes_a_release(tmp_path: Path) -> None:
     assert "nothing is left to find people by" in made.facts.notes
     opened = nr.open_release(tmp_path / "release")
     assert opened.manifest.methods == (UsedMethod(name="veil"),)
-    assert "is not known" in str(reasons(opened)["minimality"]), "it does not say how it is replayed"
+    assert "is not known" in str(reasons(opened)["minimality"]), "it cannot be replayed"
     assert opened.frame().select("age", "town").unique().height == 1
     assert all(verdict.holds is True for verdict in nr.verify(opened, rules, original=table()))
     truth = dict(table().group_by("ill").len().iter_rows())
@@ -259,7 +259,7 @@ def test_a_new_method_is_compared_and_chosen_among() -> None:
     assert compared["veil"].smallest_class == N
     assert compared["veil + decoys"].holds
     assert compared["mondrian"].query_loss <= compared["veil"].query_loss
-    with pytest.raises(nr.errors.RequirementNotMet, match="veil: whoever replays it"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="veil: somebody who replays it"):
         run(table(), policy([FREQUENCY], {"name": "auto", "among": ["veil"]}))
 
 

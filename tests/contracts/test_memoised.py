@@ -114,11 +114,6 @@ def csv_file_in_small_blocks(monkeypatch, folder):
     return csv_file(monkeypatch, folder)
 
 
-def long_csv_file(monkeypatch, folder):
-    monkeypatch.setattr("noren.sources.csv.LONG_BYTES", 0)
-    return csv_file_in_small_blocks(monkeypatch, folder)
-
-
 def parquet_file(monkeypatch, folder):
     pq.write_table(people(), folder / "people.parquet", row_group_size=111)
     return folder / "people.parquet"
@@ -161,7 +156,6 @@ WAYS = (
     many_chunks,
     csv_file,
     csv_file_in_small_blocks,
-    long_csv_file,
     parquet_file,
     arrow_file,
     polars_frame,
@@ -311,7 +305,6 @@ def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
 @pytest.mark.parametrize("batch", [1 << 16, 10])
 def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkeypatch):
     monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", batch)
-    monkeypatch.setattr("noren.workflow.republish.RANGE_RECORDS", 64)
     keys = [*range(N - 3), 0, 1, 1]
     data = people().set_column(0, "id", pa.array(keys))
     with pytest.raises(nr.errors.PolicyError, match=f"{N} records have {N - 3} different values"):

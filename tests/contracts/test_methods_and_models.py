@@ -33,6 +33,8 @@ def table(n: int = N) -> pa.Table:
     )
 
 
+KNOWN = dict(zip(SHADES, (0.3, 0.25, 0.2, 0.1, 0.1, 0.05), strict=True))
+"""Public shares: those by which the table's shades are drawn, not those that it has."""
 RAINBOW = {"values": SHADES, "distance": "ordinal"}
 PALETTE = {"hierarchy": {"tree": {"warm": ["amber", "coral"], "pale": ["beige", "fawn"], "dark": ["denim", "ebony"]}}}
 
@@ -75,6 +77,9 @@ MODEL_CASES = {
     "entropy-l-diversity": ModelCase({"l": 2.5}, {"l": 6.5}, {"eta": 2}),
     "t-closeness": ModelCase({"t": 0.2}, {"t": 0.0}, {"eta": 2, "p": 0.9}),
     "local-privacy": ModelCase({"epsilon": 1.0}, {"epsilon": 0.0}, {"eta": 2, "p": 0.9}),
+    "informed-belief": ModelCase(
+        {"most": 0.5, "prior": KNOWN}, {"most": 0.2, "prior": KNOWN}, {"eta": 2}, {"values": SHADES}
+    ),
     "expanded-k": ModelCase({"k": 3}, {"k": 7}, {"eta": 2}),
     "semantic-diversity": ModelCase({"l": 2, "d": 2.0}, {"l": 3, "d": 3.0}, {"eta": 2}, RAINBOW),
     "le-diversity": ModelCase({"l": 2, "e": 1}, {"l": 4, "e": 1}, {"eta": 2}, PALETTE),
@@ -158,6 +163,7 @@ def test_a_method_is_registered_under_its_own_name_and_survives_json(name):
         *METHODS.values(),
         nr.methods.DecoyParameters,
         nr.designs.DecoyDesign,
+        nr.designs.InformedDesign,
         nr.designs.PramDesign,
         nr.designs.SemanticDesign,
         nr.Column,

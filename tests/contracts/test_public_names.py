@@ -65,7 +65,7 @@ def test_a_distribution_uses_only_what_anyone_may_use(package: object, allowed: 
     "code",
     ["import noren.statements.kernels", "from noren.statements import kernels",
      "def f():\n    from noren.models import kernels",
-     "from noren import _HOMES", "from noren.secret._words import words"],
+     "from noren import _homes", "from noren.secret._words import words"],
 )  # fmt: skip
 def test_the_walk_sees_an_import_that_is_open_to_nobody(code: str) -> None:
     ((_, home, name),) = imported(ast.parse(code))
@@ -74,7 +74,7 @@ def test_the_walk_sees_an_import_that_is_open_to_nobody(code: str) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["from noren import _HOMES", "from noren import policy", "from noren.policy.policy import Policy",
+    ["from noren import _homes", "from noren import policy", "from noren.policy.policy import Policy",
      "from noren.policy import guessing", "import noren.policy.policy", "from noren.results import _cell",
      "from noren.statements import kernels"],
 )  # fmt: skip

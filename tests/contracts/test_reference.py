@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
 import noren
+from noren.audit import ATTACKS
+from noren.cli.main import GROUPS
 from noren.methods import METHODS
 from noren.models import MODELS
-from noren.policy import reference
 from noren.policy.options import DataOptions, RandomnessOptions
 from noren.policy.together import Together
 from noren.schema.column import Column
 
-DOCS = Path(noren.__file__).parents[2] / "docs"
+ROOT = Path(noren.__file__).parents[2]
+DOCS = ROOT / "docs"
+SPEC = spec_from_file_location("reference", ROOT / ".ci/reference.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+reference = module_from_spec(SPEC)
+SPEC.loader.exec_module(reference)
 PAGES = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("policy.md", "auditor.md")}
 DECLARED: list[type[BaseModel]] = [
     *MODELS.values(),
@@ -69,3 +77,17 @@ def test_every_model_is_judged_on_some_cells() -> None:
     lines = [line.strip("| ").split(" | ") for line in reference.judged().splitlines()[2:]]
     assert {name for name, *grounds in lines if "yes" not in grounds} == set()
     assert ["`belief`", "yes", "no", "yes", "yes", "no"] in lines
+
+
+def commands() -> str:
+    """The commands of this distribution as the page about them lists them."""
+    rows = [[group, f"`{name}`", text] for group, listed in GROUPS.items() for name, (_, text) in listed.items()]
+    return reference.grid(("for", "command", "does"), rows)
+
+
+def test_the_page_of_commands_lists_all_of_them() -> None:
+    assert commands() in (DOCS / "commands.md").read_text(encoding="utf-8"), commands()
+
+
+def test_the_page_for_auditors_has_every_attack() -> None:
+    assert {name for name in ATTACKS if f"| `{name}` |" not in PAGES["auditor.md"]} == set()

@@ -1,4 +1,4 @@
-"""Whoever reads a file reads the same records: the reader, the kernel for long files, and the tasks of a cluster."""
+"""Whoever reads a file reads the same records: the reader and the tasks of a cluster."""
 
 from __future__ import annotations
 
@@ -127,17 +127,13 @@ def by_tasks(place: Path, options: dict[str, Any]) -> Records:
 
 READERS: dict[str, Callable[[Path, dict[str, Any]], Records]] = {
     "reader": by_reader,
-    "kernel": by_reader,
     "tasks": by_tasks,
-    "kernel in tasks": by_tasks,
 }
 
 
 @pytest.fixture
 def read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, dict[str, Any]], Records]:
-    """A reader, with its own idea of what is long."""
-    if "kernel" in request.param:
-        monkeypatch.setattr("noren.sources.csv.LONG_BYTES", 0)
+    """A reader, whose tasks take short pieces."""
     if "tasks" in request.param:
         monkeypatch.setattr("noren.engines.spark.source.LEAST_BYTES", 8)
     return READERS[request.param]
@@ -151,7 +147,7 @@ def demand_case(case: Case, read: Callable[[Path, dict[str, Any]], Records], fol
         return
     with pytest.raises(DataError) as refused:
         read(place, case.options)
-    assert any(name in str(refused.value) for name in case.files) or "several kinds" in str(refused.value)
+    assert any(name in str(refused.value) for name in case.files) or "several types" in str(refused.value)
     assert "Xq7" not in str(refused.value)
 
 
@@ -208,7 +204,7 @@ def test_a_folder_is_one_table_of_one_kind(tmp_path: Path) -> None:
     assert records(open_source(tmp_path).batches(COLUMNS)) == PLAIN
     assert records(open_source(f"{tmp_path}/*.csv").batches(COLUMNS)) == PLAIN
     (tmp_path / "b.parquet").touch()
-    with pytest.raises(DataError, match="files of several kinds"):
+    with pytest.raises(DataError, match="files of several types"):
         open_source(tmp_path)
     (tmp_path / "b.parquet").unlink()
     (tmp_path / "inner").mkdir()

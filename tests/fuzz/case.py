@@ -122,10 +122,12 @@ def released(folder: Path, world: World, target: Path) -> nr.NorenError | None:
 
 
 def _open(verdict: Any, world: World, read: Read) -> bool:
-    """Whether a verdict may stay undecided: what the missing had of sets, general values and terms cannot be told, nor
-    by the package what several rows of a person disclose in groups and by several draws."""
+    """Whether a verdict may stay undecided: the secrets of suppressed people under sets, generalised values and terms,
+    the groups of people with several rows, and how often such people were drawn."""
     asked = [name for one in world.require for name in ([one["on"]] if isinstance(one.get("on"), str) else [])]
-    if world.person and read.entries.get(verdict.column, {}).get("form") in ("set", "group"):
+    if world.person and (
+        verdict.model == "local-privacy" or read.entries.get(verdict.column, {}).get("form") == "group"
+    ):
         return True
     hidden = any(read.entries[name]["form"] not in ("exact", "group") for name in asked)
     return verdict.model == "left-out" and read.manifest["suppressed"] > 0 and hidden

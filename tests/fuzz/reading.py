@@ -59,10 +59,7 @@ def read_release(directory: Path) -> Read:
     manifest = package["noren"]
     entries = {entry["name"]: _spelled_out(NOTHING | entry) for entry in manifest["columns"]}
     tables = {item["name"]: _table(directory, item) for item in package["resources"]}
-    rows = [
-        {name: _cell(row[name] if name in row else row[f"{name} (group)"], entry) for name, entry in entries.items()}
-        for row in tables["data"]
-    ]
+    rows = [{name: _cell(row[_heading(name, row)], entry) for name, entry in entries.items()} for row in tables["data"]]
     numbered = [name for name, entry in entries.items() if entry["form"] == "group"]
     groups: dict[str, dict[int, dict[str, int]]] = {}
     for number, name in enumerate(numbered, 1):
@@ -74,6 +71,11 @@ def read_release(directory: Path) -> Read:
         name: tables[f"knowledge-{entry['knowledge']}"] for name, entry in entries.items() if entry["form"] == "terms"
     }
     return Read(manifest, entries, rows, groups, knowledge)
+
+
+def _heading(name: str, row: dict[str, Any]) -> str:
+    """What a file calls a column: numbers of groups have a heading of their own in CSV, and another in Parquet."""
+    return next(heading for heading in (name, f"{name} (group)", f"{name}_group") if heading in row)
 
 
 def _table(directory: Path, item: dict[str, Any]) -> list[dict[str, Any]]:

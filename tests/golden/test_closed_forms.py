@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from noren.designs.decoys import DecoyDesign
-from noren.designs.posterior import (
+from noren.designs.decoys import DecoyDesign, largest_p
+from tests.oracles.posterior import (
     mean_true_probability,
     ordered_emd,
     posterior,
@@ -69,7 +69,7 @@ def test_closed_forms(row: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize("row", [row for row in CLOSED_FORMS if row[8] not in (inf, 1.0)])
 def test_p_from_rho_and_back(row: tuple[float, ...]) -> None:
-    assert DecoyDesign.from_rho(int(row[0]), int(row[1]), row[8]).p == pytest.approx(row[2], rel=1e-9)
+    assert largest_p(int(row[0]), int(row[1]), row[8]) == pytest.approx(row[2], rel=1e-9)
 
 
 def test_posterior_with_the_truth_always_inside() -> None:
@@ -193,6 +193,6 @@ def test_mean_probability_of_the_true_value() -> None:
 def test_mean_probability_by_simulation_agrees_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = np.array(CONFIDENCE["occupation"][0])
     exact = mean_true_probability(counts, 4)
-    monkeypatch.setattr("noren.designs.posterior.ENUMERATION_LIMIT", 0)
+    monkeypatch.setattr("tests.oracles.posterior.ENUMERATION_LIMIT", 0)
     # a million values in [0, 1]: standard error at most 0.0005, six and a half of them for a false alarm below 1e-9
     assert mean_true_probability(counts, 4) == pytest.approx(exact, abs=0.0033)

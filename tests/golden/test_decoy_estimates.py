@@ -7,7 +7,7 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes, bayes_step, linear, value_adding
+from noren.estimates.counts.estimators import bayes, bayes_step, inclusion_of, linear, value_adding
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
 from noren.estimates.counts.intervals import linear_variance
@@ -28,7 +28,7 @@ def em(frame, x):
 
 def test_inclusion_counts(frame):
     # equation 17
-    np.testing.assert_array_equal(frame.tuples.inclusions()[0], [3, 3, 2])
+    np.testing.assert_array_equal(frame.inclusions()[0], [3, 3, 2])
 
 
 def test_linear(frame):
@@ -56,8 +56,8 @@ def test_em_limit(frame):
 
 def test_bayes_after_one_iteration(frame):
     # equations 26 and 27: (84/55, 84/55, 52/55), computed exactly by hand
-    w = frame.tuples.inclusions()
-    np.testing.assert_allclose(bayes_step(frame, w, w)[0] / 2, [84 / 55, 84 / 55, 52 / 55])
+    w = frame.inclusions()
+    np.testing.assert_allclose(bayes_step(inclusion_of(frame), w, w)[0] / 2, [84 / 55, 84 / 55, 52 / 55])
     found = bayes(frame)
     assert found.iterations == 1  # no cell moved by one
     np.testing.assert_allclose(found.table[0], [84 / 55, 84 / 55, 52 / 55])
@@ -67,8 +67,8 @@ def test_bayes_stops_before_the_division():
     # 15 times the records: the first step moves the third cell by 2 * 15 * 3/55 = 1.64, and by half of that, which is
     # below one, after the division. Exactly by hand.
     frame = prepare([Axis.drawn("v", SetCells.from_codes(3, np.tile(SETS, (15, 1))), DecoyDesign(d=3, eta=2))])
-    w = frame.tuples.inclusions()
-    moved = bayes_step(frame, w, w) - w
+    w = frame.inclusions()
+    moved = bayes_step(inclusion_of(frame), w, w) - w
     np.testing.assert_allclose(moved[0], [90 / 110, 90 / 110, -90 / 55])
     found = bayes(frame)
     assert found.diagnostics["plain_steps"] > 1

@@ -17,6 +17,8 @@ HOME = Path(__file__).parent / "format_1"
 NAMES = sorted(path.name for path in HOME.iterdir() if (path / "answers.json").exists())
 CLOSE = {"rel": 1e-6, "abs": 1e-5}
 """How near a figure must be, in records: other machines add up in other orders."""
+STOPS = {"mondrian"}
+"""Tables of columns that overlap: since 0.2 the likelihood stops elsewhere, and estimates lie within the old bounds."""
 
 
 def told(name: str) -> dict[str, Any]:
@@ -75,6 +77,9 @@ def test_it_answers_as_it_did(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         for here, there in zip(found, wanted, strict=True):
             assert [figure is None for figure in here] == [figure is None for figure in there], then
             pairs = [(a, b) for a, b in zip(here, there, strict=True) if b is not None]
+            if name in STOPS and len(then.get("estimate", ())) > 1:
+                assert there[2] <= here[0] <= there[3], then
+                pairs = pairs[1:]
             assert [a for a, _ in pairs] == pytest.approx([b for _, b in pairs], **CLOSE), then
 
 
@@ -84,7 +89,7 @@ def test_saved_again_it_has_the_present_format_and_says_the_same(name: str, tmp_
     release.save(tmp_path / "again", "csv" if name.endswith("csv") else "parquet")
     again = nr.open_release(tmp_path / "again")
     block = json.loads((tmp_path / "again" / "datapackage.json").read_text(encoding="utf-8"))["noren"]
-    assert block["format"] == 4
+    assert block["format"] == 5
     assert again.frame().equals(release.frame())
     assert again.manifest.model_dump() == release.manifest.model_dump()
     assert [v.holds for v in nr.verify(again)] == [v.holds for v in nr.verify(release)]

@@ -126,7 +126,7 @@ def test_a_release_loses_what_must_go_and_says_what_it_was_judged_by(
     assert release.frame().sort("age")["signs"].to_list() == [["cough"], [], ["cough"]]
     (figures,) = outcome.facts.terms
     assert figures.optimal.all()
-    assert figures.note.endswith("2 of these removals are proven to be the cheapest")
+    assert figures.note.endswith("2 of these suppressions are proven to be the cheapest")
     told = release.column("signs").column.known
     assert told.pair_weights is not None
     assert known.pair_weights is not None

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups, postings_of, removal_cost
-from noren.methods.suppress.kernels.linkage import link_counts, link_labels
+from noren.methods.suppress.kernels.linkage import link_records
 from noren.methods.suppress.search import GroupResult, Search, search_group
 from noren.schema.knowledge import Knowledge
 
@@ -150,10 +150,9 @@ def encoded(group: list[list[str]], knowledge: Knowledge) -> list[list[int]]:
 def test_figure_1_links_everybody_to_flu_but_one(figure_1: Knowledge) -> None:
     people = [*STUDENTS, *ENGINEERS, [], ["headache", "not in the table"]]
     bounds, codes = csr(encoded(people, figure_1))
-    counts = link_counts(bounds, codes, postings_of(figure_1))
-    assert counts.tolist() == [1, 1, 1, 0, 1, 2, 0]
-    _, labels = link_labels(bounds, codes, postings_of(figure_1), counts)
-    assert labels.tolist() == [0, 0, 0, 0, 0, 1]
+    at, labels, _ = link_records(bounds, codes, postings_of(figure_1))
+    assert np.diff(at).tolist() == [1, 1, 1, 0, 1, 0, 0], "records without terms, which link to all, are not listed"
+    assert labels.tolist() == [0, 0, 0, 0]
 
 
 def test_figure_1_beliefs_and_optima(figure_1: Knowledge) -> None:

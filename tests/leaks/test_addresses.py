@@ -89,7 +89,7 @@ def test_no_error_holds_a_password(address: str, tmp_path: Path) -> None:
         "attributes.age: 3 cells are missing.",
         "people@home.csv: no such file.",
         "Write it as year:2020, me@host is somebody.",
-        "s3://bucket/table: the store does not do it.",
+        "s3://bucket/table: the store refused.",
         "attributes.secret: the values 'a' and 'b' are missing.",
         "/data/12:30/people.csv: no such file.",
     ],

@@ -114,5 +114,5 @@ def test_a_knowledge_table_holds_its_lines_once_and_as_numbers(what: str, tmp_pa
     if what == "nothing":
         assert not nr.verify(tmp_path / "release").failed
         return
-    with pytest.raises(nr.errors.ReleaseError, match="its lines are not what its table is written as"):
+    with pytest.raises(nr.errors.ReleaseError, match="its lines differ from how this table is written"):
         nr.verify(tmp_path / "release")

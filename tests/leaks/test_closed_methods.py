@@ -35,9 +35,9 @@ def test_the_world_is_closed_whatever_method_made_it(method: str, tmp_path: Path
         package["noren"]["verdicts"][0]["required"] += 1.0
 
     refused("column", lambda copy: rewritten(copy, named), "it has the column 'name'")
-    refused("file", lambda copy: (copy / "original.csv").write_text("Anna"), "it holds 'original.csv'")
+    refused("file", lambda copy: (copy / "original.csv").write_text("Anna"), "it has 'original.csv'")
     refused("words", lambda copy: mended(copy, lambda package: package.update(remark="Anna")), "remark is not what")
-    refused("footer", lambda copy: with_footer(copy, lambda foot: foot + b"Anna"), "its footer holds bytes")
+    refused("footer", lambda copy: with_footer(copy, lambda foot: foot + b"Anna"), "its footer has bytes")
 
     def claims(copy: Path) -> None:
         mended(copy, bolder)
@@ -45,4 +45,4 @@ def test_the_world_is_closed_whatever_method_made_it(method: str, tmp_path: Path
         (copy / "README.md").write_text(page_of(manifest, copy / "data.parquet", False), encoding="utf-8")
         mended(copy)
 
-    refused("claims", claims, "another verdict")
+    refused("claims", claims, "a verdict on")

@@ -106,7 +106,7 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
     both = "sensitive-quasi-identifier"
     frequency = {"model": "frequency-l-diversity"}
     manifest = {
-        "format": 4,
+        "format": 5,
         "noren": nr.__version__,
         "title": "People",
         "records": 600,

@@ -51,7 +51,7 @@ def policy(way: str, **more: Any) -> nr.Policy:
 
 
 def measured(table: pl.DataFrame, rules: nr.Policy) -> list[dependence.Told]:
-    found = prepare(table, rules, known=dependence.KNOWN)
+    found = prepare(table, rules)
     return sorted(told(draft_plan(found, decide_plan(found, rules), rules)), key=lambda one: (one.protected, one.by))
 
 
@@ -90,7 +90,7 @@ def test_the_expectation_is_the_mean_of_draws(way: str, monkeypatch: pytest.Monk
     expected = {(one.protected, one.by): one for one in measured(table, rules)}
     assert any(one.more > 0.01 for one in expected.values())
     real: dict[tuple[str, str], list[float]] = {pair: [] for pair in expected}
-    made = prepare(table, rules, known=dependence.KNOWN)
+    made = prepare(table, rules)
     for _ in range(draws):
         draft = draft_plan(made, decide_plan(made, rules), rules)
         truth, cells = dependence._sampled(draft)

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import noren as nr
-from tests.leaks.forgeries import BASES, FORGERIES, SAME_LOOK, described, forge, make_bases, original, policy_of, said
+from tests.leaks.forgeries import FORGERIES, SAME_LOOK, described, forge, said
+from tests.leaks.forging import BASES, make_bases, original, policy_of
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def test_a_twin_counts_as_one_value(twin: str, tmp_path: Path) -> None:
     """In a policy and in a source it is refused, in a table of another tool it is judged as the value it looks like."""
     secrets = ["HIV", SAME_LOOK[twin]("HIV"), "Flu"]
     asked = [nr.models.DistinctLDiversity(on="ill", l=2)]
-    with pytest.raises(nr.errors.PolicyError, match="look like others"):
+    with pytest.raises(nr.errors.PolicyError, match="look the same as others"):
         nr.Policy(attributes={"ill": {"role": "sensitive", "values": secrets}}, require=asked)
     policy = nr.Policy(attributes={"town": "quasi-identifier", "ill": "sensitive"}, require=asked, method="mondrian")
     rows = pl.DataFrame({"town": ["Ulm", "Ulm", "Hof", "Hof"] * 5, "ill": [*secrets[:2], "HIV", "Flu"] * 5})
@@ -61,6 +62,8 @@ def test_the_table_of_the_documentation_is_this_one() -> None:
     page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     assert described() in page
     accepted = {name for name, one in FORGERIES.items() if {one.policy, one.both} & {"accepted", "named"}}
+    always = sum({one.alone, one.policy, one.original, one.both} == {"refused"} for one in FORGERIES.values())
     assert f"{len(FORGERIES)} forgeries" in page
+    assert f"The other {always} are refused in every case" in page
     assert len(FORGERIES) >= 60
     assert accepted == {"weaker claims than the policy's, which the cells keep", "pages that were compressed otherwise"}

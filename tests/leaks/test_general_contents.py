@@ -102,7 +102,9 @@ def test_no_identifier_and_no_name_of_the_holders_files_is_anywhere(method, way,
     for path in release.glob("*.parquet"):
         assert pq.read_metadata(path).metadata is None
         assert pq.read_schema(path).metadata is None
-    assert pq.read_schema(release / f"data.{suffix}").names == ["zip", "age", "job", "ill"] if suffix != "csv" else True
+    if suffix != "csv":
+        names = [name.removesuffix("_group") for name in pq.read_schema(release / f"data.{suffix}").names]
+        assert names == ["zip", "age", "job", "ill"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -236,7 +238,7 @@ CASES = {
     "outside the declared secrets": (f"k99,z1,30,{MARK}", "1 rare value", {"s": ', values = ["a", "b", "c", "d"]'}),
     "text under widths": (f"k99,z1,{MARK},a", "needs numbers", {"n": ", hierarchy = { widths = [5, 10] }"}),
     "beyond the intervals": (f"k99,z1,{NUMBER},a", "do not cover", {"n": ", hierarchy = { intervals = [[0, 99]] }"}),
-    "text in bins": (f"k99,z1,{MARK},a", "not a number", {"n": ", bins = [0, 30, 60]"}),
+    "text in bins": (f"k99,z1,{MARK},a", "not numbers", {"n": ", bins = [0, 30, 60]"}),
     "beyond the bins": (f"k99,z1,{NUMBER},a", "1 cells lie outside", {"n": ", bins = [0, 30, 60]"}),
     "a rare secret that is refused": (f"k99,z1,30,{MARK}", "fewer than 3", {"s": ', min_count = 3, rare = "refuse"'}),
     "more than there is": (f"k99,z1,30,{MARK}", "[345]", {"l": "9"}),

@@ -18,7 +18,6 @@ from noren.engines import shuffle
 from noren.report.page import write_page
 from noren.secret import Register
 from noren.statements.set_cells import SetOrder
-from noren.workflow import republish
 from tests.leaks.world import IDENTIFIERS, ILLS, JOBS, WARDS, holder, people, use_buckets, use_small_batches
 
 
@@ -29,7 +28,7 @@ class Boom(Exception):
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
-    "drawing": ("noren.workflow.making.draw_columns", 2),
+    "drawing": ("noren.workflow.draft.draw_columns", 2),
     "the check of the truth": ("noren.statements.set_cells.SetCells.contains", 3),
     "the check of the design": ("noren.workflow.draft.Draft.demand_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),
@@ -191,27 +190,6 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
         assert numbers.dtype == np.uint8
         values = np.array(domain.typed(), object)[SetOrder.of(len(domain), eta).codes[numbers]]
         assert sorted(map(tuple, values.tolist())) == sorted(map(tuple, release.frame()[name].to_list()))
-
-
-def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch):
-    _, policy = holder(tmp_path / "holder", memoised=True)
-    contents = []
-
-    class Kept(republish.UniqueKeys):
-        """Shows its file to the test before the file vanishes."""
-
-        def close(self):
-            self._file.seek(0)
-            contents.append(self._file.read())
-            super().close()
-            assert self._file.closed
-
-    monkeypatch.setattr("noren.workflow.republish.UniqueKeys", Kept)
-    nr.anonymize(people(), policy)
-    (content,) = contents
-    assert len(content) == 8 * people().num_rows
-    assert len({content[i : i + 8] for i in range(0, len(content), 8)}) == people().num_rows
-    assert not any(name.encode()[:6] in content for name in people()["full name"].to_pylist())
 
 
 @pytest.mark.parametrize("inside", ["release/report.html", "release/deep/report.html", "release", "link/report.html"])

@@ -106,6 +106,14 @@ def shown(directory: Path) -> str:
     return "\0".join(out)
 
 
+def stands_in(value: str, raw: bytes, text: str) -> bool:
+    """Whether some file holds a value; a number not as digits of a longer one, nor as decimals."""
+    if not value.isdigit():
+        return value.encode() in raw or value in text
+    whole = rf"(?<![\d.]){value}(?!\d)"
+    return re.search(whole.encode(), raw) is not None or re.search(whole, text) is not None
+
+
 def undeclared(directory: Path, given: str) -> dict[str, list[str]]:
     """Values of the original, by column, that some file holds although nothing shows or declares them."""
     raw, text = everything(directory)
@@ -118,7 +126,7 @@ def undeclared(directory: Path, given: str) -> dict[str, list[str]]:
         values = {str(value) for value in people()[name].to_list()} - {"Ulm"}
         if name == "signs":
             values = {value for value in values if ";" in value}
-        found = [v for v in sorted(values) if (v.encode() in raw or v in text) and v not in cells]
+        found = [v for v in sorted(values) if stands_in(v, raw, text) and v not in cells]
         if found:
             out[name] = found
     return out

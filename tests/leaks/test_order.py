@@ -38,7 +38,7 @@ def published_rows(way: str, table: pa.Table, policy: nr.Policy, folder, monkeyp
     if way in ("buckets", "open-buckets"):
         use_buckets(monkeypatch, 1_500)
     if way.startswith("open"):
-        monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 100)
+        monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 100)
     if way == "memory":
         release = nr.anonymize(table, policy)
     elif way == "memoised":

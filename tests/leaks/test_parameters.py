@@ -33,6 +33,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "local-privacy": [{"epsilon": 1.0}],
     "semantic-diversity": [{"l": 2, "d": 2.0}],
     "le-diversity": [{"l": 2, "e": 1}],
+    "informed-belief": [{"most": 0.5, "prior": dict.fromkeys(SHADES, 1.0) | {SHADES[0]: 2.0}}],
 }
 """Requirements on sets or changed values, each as a policy may ask for it."""
 

@@ -215,3 +215,23 @@ def test_a_release_that_falls_short_is_refused_with_a_way_that_works() -> None:
     assert "many rows of everybody" in str(caught.value)
     twice = pl.concat([data.unique("who", keep="first", maintain_order=True)] * 2)
     assert nr.anonymize(twice, rules("mondrian", require=asked)).records == 6
+
+
+def test_a_class_of_one_value_that_the_requirement_allows_is_no_breach_of_its_people() -> None:
+    """Beta-likeness permits classes of one common value; `verify` with the original asks no more of rows together."""
+    data = pl.DataFrame(
+        {
+            "who": [f"p{i // 2}" for i in range(80)],
+            "age": [i // 2 // 10 for i in range(80)],
+            "ill": ["a"] * 40 + ["a", "b"] * 20,
+        }
+    ).sample(fraction=1, shuffle=True, seed=1)
+    roles = {"who": "identifier", "age": "quasi-identifier", "ill": "sensitive"}
+    policy = nr.Policy(
+        attributes=roles, require=[{"model": "beta-likeness", "on": "ill", "beta": 3.0, "form": "basic"}],
+        method="mondrian", people={"key": "who"}, dependence={"most": 1.0},
+    )  # fmt: skip
+    release = nr.anonymize(data, policy)
+    shares = release.frame().group_by("age").agg(several=pl.col("ill").n_unique())
+    assert 1 in shares["several"].to_list(), "there is a class of one value"
+    assert all(one.holds for one in nr.verify(release, policy, original=data))

@@ -125,7 +125,7 @@ def test_another_key_column_is_refused_with_what_to_do(method, key, tmp_path):
 def test_a_renamed_secret_is_refused_and_drawn_as_before_if_it_is_declared(method, key, tmp_path):
     first = nr.anonymize(people(), policy(method), secret=key)
     renamed = people().rename({"ill": "illness"})
-    with pytest.raises(nr.errors.SecretError, match=f"'illness'.*'ill'.*{N} people") as caught:
+    with pytest.raises(nr.errors.SecretError, match=f"'illness'.*'ill'.*{N} of these people") as caught:
         nr.anonymize(renamed, policy(method, "illness"), to=tmp_path / "release", secret=key)
     assert 'illness = "ill"' in str(caught.value.hint)
     assert not (tmp_path / "release").exists()

@@ -27,7 +27,7 @@ def induced(cells: Sequence[Sequence[int]], d: int, weights: Sequence[Fraction] 
     for cell in cells:
         under = sum(weights[v] for v in cell)
         for v in cell:
-            total[v] += weights[v] / under
+            total[v] += weights[v] / under if under else Fraction(1, len(cell))
     return [share / len(cells) for share in total]
 
 
@@ -63,6 +63,11 @@ def grounds(levels: Sequence[Sequence[str]], distance: str) -> list[list[float]]
         return next(h for h in range(height + 1) if levels[h][a] == levels[h][b]) / height
 
     return [[apart(a, b) for b in range(d)] for a in range(d)]
+
+
+def meeting(levels: Sequence[Sequence[str]], a: int, b: int) -> int:
+    """The height at which two values meet in a tree; 0 of a value and itself."""
+    return next(h for h in range(len(levels)) if levels[h][a] == levels[h][b])
 
 
 def judge(
@@ -117,6 +122,10 @@ def judge(
                     worst, good = inf, False
                 worst, good = max(worst, gain), good and gain <= given["beta"] + 1e-9
             return worst, good
+        case "semantic-diversity":
+            near = [[u for u in range(len(p)) if meeting(levels, u, v) < given["d"]] for v in range(len(p))]
+            most = max(sum(p[u] for u in near[v]) for v in range(len(p)) if p[v])
+            return float(1 / most), most * given["l"] <= 1 + slack
         case "delta-disclosure":
             changes = [
                 abs(log(share / overall)) if share else inf for share, overall in zip(p, q, strict=True) if overall

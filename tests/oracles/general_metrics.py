@@ -5,8 +5,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines import Group, Plan, Recode, Records
+from noren.metrics.general import GeneralTable, view_of
+from noren.schema.column import Column
+from noren.schema.domain import Domain
+from noren.schema.nodes import Nodes
+from noren.schema.roles import Role
+from noren.statements import GroupTable
 
 
 @dataclass(frozen=True)
@@ -113,3 +125,20 @@ def true_count(columns: list[PlainColumn], asked: list[set[int] | None]) -> int:
         all(wanted is None or column.truth[i] in wanted for column, wanted in zip(columns, asked, strict=True))
         for i in range(len(columns[0].truth))
     )
+
+
+def general_table(
+    roles: Mapping[str, Role],
+    domains: Mapping[str, Domain],
+    codes: Mapping[str, NDArray],
+    recoded: Mapping[str, tuple[Nodes | GroupTable, NDArray]],
+    keep: NDArray[np.bool_] | None = None,
+) -> GeneralTable:
+    """The view of a table made by hand: true codes, and (nodes or groups, cell per record) where recoded."""
+    n = len(next(iter(codes.values())))
+    columns = {name: Column(role=roles[name]).met(name, domains[name]) for name in codes}
+    changes = {
+        name: Recode(what, data) if isinstance(what, Nodes) else Group(what, data)
+        for name, (what, data) in recoded.items()
+    }
+    return view_of(Records(n, columns, codes), Plan(changes, keep))

@@ -33,7 +33,9 @@ def facts(name: str, kind: str, d: int, codes: NDArray, role: Role = Role.QUASI_
 
 def table_of(quasi: dict[str, tuple[str, int, NDArray]], secrets: dict[str, tuple[int, NDArray]]) -> Records:
     columns = {name: facts(name, kind, d, codes) for name, (kind, d, codes) in quasi.items()}
-    columns |= {name: facts(name, "set", d, codes, Role.SENSITIVE) for name, (d, codes) in secrets.items()}
+    for name, (d, codes) in secrets.items():
+        plain = facts(name, "set", d, codes, Role.SENSITIVE)
+        columns[name] = plain.met(name, plain.domain, hierarchy=Hierarchy((plain.domain.values,)))
     codes = {name: item[-1] for name, item in (quasi | secrets).items()}
     return Records(len(next(iter(codes.values()))), columns, codes)
 

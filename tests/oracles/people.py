@@ -14,6 +14,10 @@ HOLDERS = {"alpha-k-anonymity", "frequency-l-diversity", "tau-l-diversity"}
 """Models that count everybody who has a value in some row."""
 
 
+HIGHER = {"frequency-l-diversity", "entropy-l-diversity", "le-diversity", "m-invariance", "semantic-diversity"}
+"""Models whose higher figures are safer."""
+
+
 def gathered(keys: Sequence[Hashable], people: Sequence[Hashable], values: Sequence[int]) -> dict[Hashable, Rows]:
     """The people of every class of equal keys, with the values of their rows in it."""
     out: dict[Hashable, Rows] = {}
@@ -32,6 +36,12 @@ def averaged(rows: Rows, d: int) -> list[Fraction]:
     return [sum(Fraction(own.count(v), len(own)) for own in rows.values()) / len(rows) for v in range(d)]
 
 
+def pooled(rows: Rows, d: int) -> list[Fraction]:
+    """The share of rows that have each value: what everybody can count who does not know whose rows are whose."""
+    every = [v for own in rows.values() for v in own]
+    return [Fraction(every.count(v), len(every)) for v in range(d)]
+
+
 def distinct(rows: Rows) -> int:
     """The values in the class, or one more than somebody who has the fewest others' values beside their own."""
     everything = {v for own in rows.values() for v in own}
@@ -42,7 +52,7 @@ def distinct(rows: Rows) -> int:
 def judge(
     model: str, given: Mapping[str, Any], rows: Rows, whole: Rows, d: int, levels: Sequence[Sequence[str]]
 ) -> tuple[float, bool]:
-    """The figure of one class and whether it satisfies the model; `whole` are all rows of all people."""
+    """The worse figure of people and of rows, and whether both satisfy the model. `whole`: all rows of everybody."""
     if model == "distinct-l-diversity":
         return distinct(rows), distinct(rows) >= given["l"]
     if model == "p-sensitive-k-anonymity":
@@ -50,5 +60,9 @@ def judge(
     if model == "k-anonymity":
         return len(rows), len(rows) >= given["k"]
     shares = holders(rows, d) if model in HOLDERS else averaged(rows, d)
-    figure, good = classes.judge(model, given, shares, len(rows), averaged(whole, d), levels)
-    return (min(figure, 1.0) if model == "tau-l-diversity" else figure), good
+    found = [classes.judge(model, given, shares, len(rows), averaged(whole, d), levels)]
+    if model != "m-invariance":
+        n = sum(map(len, rows.values()))
+        found.append(classes.judge(model, given, pooled(rows, d), n, pooled(whole, d), levels))
+    figures = [min(figure, 1.0) if model == "tau-l-diversity" else figure for figure, _ in found]
+    return (min if model in HIGHER else max)(figures), all(good for _, good in found)

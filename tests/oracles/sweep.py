@@ -27,7 +27,9 @@ class Column:
 
     def share(self, general: Node, leaf: int) -> Fraction:
         total = sum(self.weights[v] for v in general)
-        return Fraction(self.weights[leaf], total) if leaf in general else Fraction(0)
+        if leaf not in general:
+            return Fraction(0)
+        return Fraction(self.weights[leaf], total) if total else Fraction(1, len(general))
 
     def induced(self, nodes: Sequence[Node]) -> list[Fraction]:
         """Records that count for every leaf."""

@@ -175,7 +175,7 @@ def test_comments_on_columns_are_hints_for_a_draft(loaded, server, sql):
     drafted = nr.Policy.parse(done.output).attributes
     assert drafted["town"].role.value == "sensitive"
     assert drafted["age"].role.value == "identifier"
-    assert "the source says so" in done.output
+    assert "as the source declares" in done.output
 
 
 def test_masked_views_are_judged_and_measured(loaded, server, sql):
@@ -227,7 +227,7 @@ def test_nothing_of_a_release_or_a_report_shows_where_it_came_from(loaded, serve
     ("rest", "said"),
     [
         ("&table=nowhere", "no such table"),
-        ("&table=a.b.c", "not the name of a table"),
+        ("&table=a.b.c", "this is not the name of a table"),
         ("", "which table"),
         ("&query=SELEC", "not valid SQL"),
         ("&query=SELECT%20absent%20FROM%20pg_class", "no such column"),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import noren as nr
 from noren.audit import attack
 from noren.audit import targets as room
-from noren.designs.posterior import posterior
 from noren.release.release import Release
 from tests.oracles import audit as oracle
 from tests.oracles.audit import Shares
+from tests.oracles.posterior import posterior
 from tests.unit.audit.world import LETTERS, of_groups, of_nodes, of_sets, of_values
 
 D = 4

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.audit.bayes import Attacked, knowledge_of
 from noren.audit.predictable import truths
 from noren.audit.sample import wilson
-from noren.audit.sets import Sets, believe, constant
+from noren.audit.sets import Sets, believe
 from noren.designs.decoys import DecoyDesign
-from noren.methods.mechanism.cutting import Cut, learn
+from noren.methods.mechanism.refusals import Cut, learn
 from noren.models import FrequencyLDiversity
 from noren.statements import SetCells
 from tests.unit.audit.world import drawn, secret
@@ -56,7 +55,7 @@ def test_beliefs_are_bayes_rule_by_enumeration(data) -> None:
     prior = shares(data.draw, design.d)
     sets = named("x", design, all_sets(design))
     truth = np.array([data.draw(st.integers(0, design.d - 1)) for _ in range(len(sets))])
-    found = believe(len(sets), design.d, constant(prior), sets.likelihood, truth)
+    found = believe(len(sets), prior, [sets.likelihood], truth)
     for row, members in enumerate(all_sets(design)):
         joint = [float(set_probability(design, frozenset(members), v)) * prior[v] for v in range(design.d)]
         posterior = np.array(joint) / sum(joint)
@@ -67,36 +66,6 @@ def test_beliefs_are_bayes_rule_by_enumeration(data) -> None:
         assert found.moved[row] == pytest.approx(np.abs(posterior - prior).sum() / 2)
         best = np.isclose(posterior, posterior.max(), rtol=1e-9)
         assert found.right[row] == pytest.approx(best[truth[row]] / best.sum())
-
-
-@given(st.data())
-@settings(max_examples=40)
-def test_two_columns_and_an_exact_one_by_enumeration(data) -> None:
-    """All pairs of sets with every exact value: sums over the other column's value, as the definition has them."""
-    mine, other = data.draw(designs()), data.draw(designs())
-    exact = data.draw(st.integers(1, 3))
-    joint = shares(data.draw, mine.d, other.d)
-    with_exact = shares(data.draw, mine.d, exact)
-    with_exact *= (joint.sum(axis=1) / with_exact.sum(axis=1))[:, None]  # the same overall distribution
-    lines = [(a, b, x) for a in all_sets(mine) for b in all_sets(other) for x in range(exact)]
-    table = Attacked(
-        {"x": named("x", mine, [a for a, _, _ in lines]), "y": named("y", other, [b for _, b, _ in lines])},
-        {"z": np.array([x for _, _, x in lines])},
-        lambda names: {1: joint.sum(axis=1), 2: with_exact if names[-1] == "z" else joint}[len(names)],
-        shrink=0.0,
-    )
-    found = {
-        one.name: believe(len(lines), mine.d, one.prior, one.evidence) for one in knowledge_of(table, "x", ("z",), "y")
-    }
-    assert list(found) == ["overall", "given", "beside", "together"]
-    for row, (a, b, x) in enumerate(lines[:60]):
-        own = np.array([float(set_probability(mine, frozenset(a), v)) for v in range(mine.d)])
-        theirs = np.array([float(set_probability(other, frozenset(b), u)) for u in range(other.d)])
-        beside = own * np.array([sum(joint[v, u] * theirs[u] for u in range(other.d)) for v in range(mine.d)])
-        exactly = own * with_exact[:, x]
-        together = exactly * beside / own.clip(1e-300) / joint.sum(axis=1)
-        for name, weight in (("given", exactly), ("beside", beside), ("together", together)):
-            assert found[name].belief[row] == pytest.approx(weight.max() / weight.sum(), rel=1e-6)
 
 
 @given(st.data())

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.audit import attack
+from noren.audit.base import make_lines
 from noren.audit.linking import Adversary
-from noren.engines.finding import Finder, sorted_groups
+from noren.audit.targets import alike
+from noren.engines.finding import Finder
 from noren.engines.kernels import WORDS
 from noren.schema.nodes import Nodes
 from noren.statements import TermCells
@@ -123,9 +125,9 @@ def test_what_groups_tell(known, records, unlinked, data) -> None:
     codes = np.array([code[term] + 1 for terms in records for term in terms], np.int64)
     cells = TermCells.from_entries(len(TERMS) + 1, n, owner, codes)
     cells = TermCells(cells.d, cells.offsets, cells.data - np.int32(1))
-    _, order, bounds = sorted_groups(np.array(group)[:, None])
     adversary = Adversary(knowledge, np.array([float(a) for a in alpha]), unlinked == "prior")
-    frame = adversary.in_groups(cells, order, bounds, np.array(truth)).frame(np.arange(n), adversary)
+    found = adversary.figures(cells, [alike([np.array(group)], n)], n, np.array(truth))
+    frame = make_lines(found, {"label": knowledge.labels})
     for i in range(n):
         mine = [records[j] for j in range(n) if group[j] == group[i]]
         agrees(frame, i, told(mine, plain, alpha, unlinked, truth[i]), knowledge.labels)
@@ -244,7 +246,7 @@ def test_a_release_is_attacked_as_the_formulas_say(lines, k, refined) -> None:
     mine = found.scenario("release").frame
     for i, line in enumerate(lines):
         could = [signs[j] for j in range(len(signs)) if str(line[0]) in covers[0][j] and line[1] in covers[1][j]]
-        assert could, "nobody was left out"
+        assert could, "nobody was suppressed"
         agrees(mine, i, told(could, PLAIN, alpha, "ignore", truth[i]), KNOWN.labels)
 
     rows = found.scenario("release-rows").frame

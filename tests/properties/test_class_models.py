@@ -17,10 +17,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from noren.models import MODELS, Evidence, KAnonymity, SemanticDiversity, Verdict
-from noren.models.base import Model
+from noren.models.base import Judgement, Model
 from noren.models.class_check import ClassModel
 from noren.models.histograms import Histograms, summed
-from noren.models.judgement import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
@@ -61,6 +60,7 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "delta-disclosure": st.fixed_dictionaries({"delta": st.floats(0.05, 2)}),
     "le-diversity": st.fixed_dictionaries({"l": st.integers(2, 3), "e": st.integers(1, 3)}),
+    "semantic-diversity": st.fixed_dictionaries({"l": st.integers(2, 3), "d": st.sampled_from([1.0, 2.0, 3.0])}),
 }
 
 
@@ -68,6 +68,11 @@ def options_of(name: str, d: int) -> st.SearchStrategy[dict[str, Any]]:
     """Parameters that fit the tree over d values."""
     deepest = len(LEVELS[d]) - 1
     return OPTIONS[name].map(lambda given: given | {"e": min(given["e"], deepest)} if "e" in given else given)
+
+
+def heights(d: int) -> np.ndarray:
+    """How far up two values meet in the tree over d values."""
+    return np.array([[oracle.meeting(LEVELS[d], a, b) for b in range(d)] for a in range(d)], float)
 
 
 CLASSES = [exact_column, node_column, group_column]
@@ -109,7 +114,7 @@ def releases(draw: st.DrawFn, make: Any) -> Made:
         "age": CodeCells(3, np.array(age, np.uint8)),
         "text": OpenCells(pa.array(text, pa.string())),
     }
-    common: dict[str, Any] = {"role": Role.SENSITIVE, "hierarchy": tree}
+    common: dict[str, Any] = {"role": Role.SENSITIVE, "hierarchy": tree, "distances": heights(d)}
     if make is node_column:
         nodes = tree_of(tree).nodes
         codes = column(len(nodes) - 1)
@@ -171,7 +176,7 @@ def test_verdicts_against_the_definition(name: str, make: Any, data: st.DataObje
 @settings(max_examples=40, deadline=None)
 @given(releases(node_column), st.integers(2, 4), st.data())
 def test_weights_divide_generalised_records(made: Made, l: int, data: st.DataObject) -> None:
-    weights = data.draw(st.dictionaries(st.sampled_from("abcde"), st.integers(1, 5), min_size=1))
+    weights = data.draw(st.dictionaries(st.sampled_from("abcde"), st.integers(0, 5), min_size=1))
     labels = LEVELS[made.d][0]
     assume(any(label in weights for label in labels))
     exact = [Fraction(weights.get(label, 1)) for label in labels]
@@ -227,7 +232,7 @@ def test_classes_put_together_satisfy_what_both_satisfy(name: str, rows: list[li
     assume(len(rows) > 1)
     d = len(rows[0])
     model = kind(on="x", **data.draw(options_of(name, d)))
-    column = exact_column("x", d, hierarchy=Hierarchy(LEVELS[d]))
+    column = exact_column("x", d, hierarchy=Hierarchy(LEVELS[d]), distances=heights(d))
     whole = np.array(rows).sum(axis=0) / np.array(rows).sum()
     both = [a + b for a, b in zip(rows[0], rows[1], strict=True)]
     _, (first, second, together) = model.judged(histograms([rows[0], rows[1], both]), column, whole)

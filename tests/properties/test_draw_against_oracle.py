@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import noren.designs.draw as module
 from noren.designs.decoys import DecoyDesign
-from noren.designs.draw import draw_sets, draw_table
+from noren.designs.draw import draw_columns
 from noren.secret import RecordStream, Secret
 from tests.oracles import draw as oracle
 
@@ -39,7 +39,7 @@ def test_sets_equal_the_oracles(key, design, records, data):
     attribute = data.draw(texts)
     stream = RecordStream(Secret(key))
     digests = stream.digests(pa.array(records, pa.string()))
-    cells = draw_sets(design, codes, stream, attribute=attribute, digests=digests)
+    cells = design.draw(codes, stream, attribute=attribute, digests=digests)
     expected = [
         oracle.memoised_set(key, attribute, record, int(v), design.d, design.eta, design.p, module.TABLE_LIMIT)
         for record, v in zip(records, codes, strict=True)
@@ -53,17 +53,17 @@ def test_order_batches_and_threads_change_nothing(key, design, n, data):
     stream = RecordStream(Secret(key))
     records = [f"person {number}" for number in range(n)]
     codes = np.array([data.draw(st.integers(0, design.d - 1)) for _ in range(n)])
-    whole = draw_sets(design, codes, stream, attribute="job", digests=stream.digests(pa.array(records)))
+    whole = design.draw(codes, stream, attribute="job", digests=stream.digests(pa.array(records)))
 
     order = np.array(data.draw(st.permutations(range(n))))
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
     again = RecordStream(Secret(key))  # another run
     for part in np.split(order, cuts):
         digests = again.digests(pa.array([records[row] for row in part], pa.string()))
-        drawn = draw_sets(design, codes[part], again, attribute="job", digests=digests)
+        drawn = design.draw(codes[part], again, attribute="job", digests=digests)
         assert (drawn.data == whole.data[part]).all()
 
-    beside = draw_table(
+    beside = draw_columns(
         {"age": design, "job": design}, {"age": codes, "job": codes}, stream, digests=stream.digests(pa.array(records))
     )
     assert (beside["job"].data == whole.data).all()
@@ -82,8 +82,8 @@ def test_rejected_cells_take_the_next_words_of_their_own_record(p):
     design, stream = DecoyDesign(d=d, eta=eta, p=p), RecordStream(Secret(key))
     codes = np.random.default_rng(3).integers(0, d, n)
     digests = stream.digests(pa.array(range(n)))
-    cells = draw_sets(design, codes, stream, attribute="job", digests=digests)
-    plan = module._plan(d, eta, p)
+    cells = design.draw(codes, stream, attribute="job", digests=digests)
+    plan = module.plan_decoys(d, eta, p)
     words = stream.cell_words("job", digests, codes.astype(np.uint8), plan.need, 0)[:, plan.need - 1]
     rejected = [row for row in range(n) if any(oracle.index(int(words[row]), size) is None for size in plan.sizes)]
     assert rejected  # this key and these records have some; nothing here is random

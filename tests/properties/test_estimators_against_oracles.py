@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts import intervals, tuples
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes_step, invert, value_adding
+from noren.estimates.counts.estimators import bayes_step, inclusion_of, invert, value_adding
 from noren.estimates.counts.frame import prepare
 from noren.estimates.counts.tabulate import tabulate
 from noren.statements import SetCells
@@ -60,16 +60,16 @@ def em_pass(frame, x):
 @pytest.fixture(params=[500_000, -1], ids=["serial", "threads"], scope="module", autouse=True)
 def ways(request):
     """Small tables run on one thread; the second round makes them split, too."""
-    before, tuples.SERIAL_WORK = tuples.SERIAL_WORK, request.param
+    before, tuples.BLOCK_WORK = tuples.BLOCK_WORK, request.param
     yield
-    tuples.SERIAL_WORK = before
+    tuples.BLOCK_WORK = before
 
 
 @settings(max_examples=60, deadline=None)
 @given(releases(exact=True))
 def test_inclusion_counts(release):
     frame = prepare(axes_of(*release))
-    np.testing.assert_allclose(frame.place(frame.tuples.inclusions()), oracle.inclusion_counts(*release))
+    np.testing.assert_allclose(frame.place(frame.inclusions()), oracle.inclusion_counts(*release))
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,7 +105,7 @@ def test_held_out_records_are_scored_and_do_not_teach(release, data):
 def test_linear_equals_the_full_matrix(release):
     designs, records = release
     frame = prepare(axes_of(designs, records))
-    found = frame.place(invert(frame, frame.tuples.inclusions()))
+    found = frame.place(invert(frame, frame.inclusions()))
     np.testing.assert_allclose(found, oracle.linear(designs, records), rtol=1e-8, atol=1e-8)
     assert found.sum() == pytest.approx(len(records))
 
@@ -116,7 +116,7 @@ def test_bayes_step_equals_equation_26(release):
     designs, records = release
     frame = prepare(axes_of(designs, records))
     w, x = oracle.inclusion_counts(designs, records), table_for(designs)
-    inner = bayes_step(frame, as_frame(designs, x, frame), frame.tuples.inclusions())
+    inner = bayes_step(inclusion_of(frame), as_frame(designs, x, frame), frame.inclusions())
     expected = as_frame(designs, oracle.bayes_step(designs, w, x), frame)
     np.testing.assert_allclose(inner, expected, rtol=1e-9, atol=1e-12)
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from noren.engines import Group, Plan, RandomOrder, Recode, Records
 from noren.errors import RequirementNotMet
-from noren.methods.along import diverse_groups, eligible_cap
 from noren.methods.anatomy import Anatomy
 from noren.methods.anatomy_kernels import anatomy_groups
 from noren.methods.curve_kernels import best_cuts
-from noren.methods.hilbert import Hilbert, _losses
+from noren.methods.hilbert import Hilbert, _losses, diverse_groups, eligible_cap
 from noren.methods.three_phase import ThreePhase, three_phase
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity

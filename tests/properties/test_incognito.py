@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from noren.engines import Records
 from noren.errors import RequirementNotMet
 from noren.methods.incognito import Incognito
-from noren.methods.incognito.losses import LOSSES
+from noren.methods.incognito.lattice import LOSSES
 from noren.methods.incognito.search import best_full_domain
 from noren.methods.requirements import compiled
 from noren.models import MODELS

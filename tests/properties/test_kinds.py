@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import calendar
+import re
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -12,12 +14,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from noren.engines.profile import ValueCounts
+from noren.engines.engine import ValueCounts
 from noren.policy.values import domain_of
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain
 from noren.schema.hierarchy import Hierarchy
-from noren.schema.kinds import DATES, Format, as_number, number_text, parse, reader, sniff
+from noren.schema.kinds import DATES, DAY_FIRST, Format, as_number, number_text, parse, reader, sniff
 from noren.schema.roles import Role
 
 cents = st.lists(st.integers(-(10**11), 10**11), min_size=1, max_size=20)
@@ -102,13 +104,17 @@ def test_a_leading_zero_among_numbers_keeps_them_texts(codes: list[str], numbers
 @given(st.lists(st.dates(), min_size=1, max_size=20))
 @example([date(1, 1, 1)])
 def test_dates_are_read_however_they_are_written(pattern: str, days: list[date]) -> None:
-    labels = [pattern.replace("%Y", f"{d.year:04}").replace("%m", f"{d.month:02}").replace("%d", f"{d.day:02}")
-              for d in days]  # fmt: skip
+    """Years of two digits stand for those from 1930 to 2029."""
+    if "%y" in pattern:
+        days = [date(1930 + (d.year - 1930) % 100, d.month, min(d.day, 28)) for d in days]
+    parts = {"%Y": "{0.year:04}", "%y": "{1:02}", "%m": "{0.month:02}", "%d": "{0.day:02}", "%b": "{2}"}
+    form = re.sub("%[a-zA-Z]", lambda found: parts[found[0]], pattern)
+    labels = [form.format(day, day.year % 100, calendar.month_abbr[day.month]) for day in days]
     found = sniff(labels)
-    slashes = pattern in ("%d/%m/%Y", "%m/%d/%Y")
+    slashes = pattern in DAY_FIRST or pattern in DAY_FIRST.values()
     if slashes and all(d.day <= 12 for d in days):
         assert found.kind == "string"
-        assert "say format" in found.why
+        assert "declare format" in found.why
         found = found.__class__("date", Format(pattern=pattern), "declared")
     assert found.kind == "date"
     read = reader("date", found.format)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
-from noren.methods.incognito.losses import LOSSES
+from noren.methods.incognito.lattice import LOSSES
 from noren.methods.incognito.search import best_levels, fixed_full_domain
 from noren.methods.requirements import compiled
 from tests.oracles import incognito as oracle
@@ -60,7 +60,7 @@ def test_fixed_levels_hold_or_are_refused(world: dict[str, Any], suppression: fl
     fit = {v: x for v, x in known.items() if all(v[table.quasi.index(name)] == fixed[name] for name in fixed)}
     need = compiled(table, models(world))
     if not fit:
-        with pytest.raises(RequirementNotMet, match="do not hold"):
+        with pytest.raises(RequirementNotMet, match="do not meet"):
             fixed_full_domain(table, need, fixed, suppression=suppression)
         return
     found = fixed_full_domain(table, need, fixed, suppression=suppression)

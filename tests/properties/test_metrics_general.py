@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from noren.engines import Group, Recode
 from noren.errors import QueryError, RequirementNotMet
 from noren.metrics.general import GeneralColumn, GeneralTable
-from noren.metrics.information import excess_of_classes, utility_scores
+from noren.metrics.information import utility_scores
 from noren.metrics.losses import GENERAL_METRICS, discernibility_loss
 from noren.metrics.queries import estimated_counts, random_workload, true_counts
-from noren.metrics.strength import largest_c, psi
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
 from noren.statements import GroupTable
+from noren_papers.tau_l.excess import excess_of_classes
+from noren_papers.tau_l.strength import largest_c, psi
 from tests.oracles import general_metrics as oracle
 
 LABELS = "abcdefgh"
@@ -105,9 +106,10 @@ def test_shares_stay_between_nothing_and_all(case) -> None:
         if name not in ("information_score", "average_class_size_loss", "discernibility_loss"):
             assert -1e-12 <= metric(view) <= 1 + 1e-12, name
     assert view.n <= discernibility_loss(view) <= view.n**2
-    parts = utility_scores(view, {"q": 0, "r": 0})
-    assert parts.quasi is None
-    assert parts.total == parts.sensitive
+    parts = utility_scores(view)
+    weights = len(view.quasi), len(view.sensitive)
+    shares = np.array([parts.quasi or 0.0, parts.sensitive or 0.0])
+    assert parts.total * sum(weights) == pytest.approx(shares @ weights)
 
 
 @given(tables(), st.integers(2, 4), st.floats(0, 0.99))

@@ -17,7 +17,6 @@ from noren.metrics.term_losses import (
     estimated_term_counts,
     joint_terms,
     term_loss,
-    term_query_error,
     term_workload,
     true_term_counts,
 )
@@ -27,6 +26,7 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.statements import TermCells
+from tests.oracles.term_error import term_query_error
 
 TERMS = 6
 KNOWN = 4

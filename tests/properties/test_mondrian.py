@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian.classes import Exchange, _divided, classes_of
+from noren.methods.mondrian.classes import Exchange, classes_of, divide_table
 from noren.methods.mondrian.kernels.exchange import Reserve
 from noren.models import MODELS
 from noren.models.base import Model
@@ -73,14 +73,15 @@ def loss(table: Records, classes: Sequence[Sequence[int]]) -> float:
     strict=st.booleans(),
     refinement=st.integers(0, 3),
     suppression=st.sampled_from([0.0, 0.3]),
+    blind=st.sampled_from([False, True]),
 )
 def test_every_class_meets_every_requirement_and_covers_its_records(
-    seed: int, n: int, requirements: list[Model], strict: bool, refinement: int, suppression: float
+    seed: int, n: int, requirements: list[Model], strict: bool, refinement: int, suppression: float, blind: bool
 ) -> None:
     if any(model.relative for model in requirements):
         suppression = 0.0
     table = small_table(seed, n)
-    method = Mondrian(strict=strict, refinement=refinement, suppression=suppression)
+    method = Mondrian(strict=strict, refinement=refinement, suppression=suppression, blind=blind)
     if not satisfies(table, range(n), requirements):
         with pytest.raises(RequirementNotMet):
             method.recode(table, requirements, order)
@@ -112,7 +113,7 @@ def test_cuts_that_leave_records_behind_leave_classes_that_hold(
         return
     bench = Exchange(table, requirements, order, {})
     bench.reserve = Reserve(used, 5.0)
-    begins = _divided(bench, n, Mondrian(refinement=refinement))
+    begins = divide_table(bench, n, Mondrian(refinement=refinement))
     parts = [part.tolist() for part in np.split(bench.records.who, begins[1:-1])]
     assert sorted(record for part in parts for record in part) == list(range(n))
     for members in parts:

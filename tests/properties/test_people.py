@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.models import MODELS, KAnonymity
-from noren.models.base import Model
+from noren.models.base import Judgement, Model
 from noren.models.class_check import ClassModel
-from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.statements import CodeCells, take
 from noren.statements.batch import PERSON
 from tests.oracles import people as oracle
-from tests.properties.test_class_models import CLASSWISE, LEVELS, options_of
+from tests.properties.test_class_models import CLASSWISE, LEVELS, heights, options_of
 from tests.statements import exact_column
 
 Table = tuple[int, list[int], list[int], list[int]]
@@ -45,7 +44,7 @@ def judged(models: list[Model], table: Table, cuts: list[int], parts: bool = Fal
     d, keys, people, values = table
     columns = {
         "key": exact_column("key", 3, role=Role.QUASI_IDENTIFIER),
-        "x": exact_column("x", d, role=Role.SENSITIVE, hierarchy=Hierarchy(LEVELS[d])),
+        "x": exact_column("x", d, role=Role.SENSITIVE, hierarchy=Hierarchy(LEVELS[d]), distances=heights(d)),
     }
     batch = {
         "key": CodeCells(3, np.array(keys, np.uint8)),
@@ -103,7 +102,7 @@ def test_one_row_a_person_is_the_usual_count(table: Table, data: st.DataObject) 
     usual = Judgement.of(
         {
             "key": exact_column("key", 3, role=Role.QUASI_IDENTIFIER),
-            "x": exact_column("x", d, role=Role.SENSITIVE, hierarchy=Hierarchy(LEVELS[d])),
+            "x": exact_column("x", d, role=Role.SENSITIVE, hierarchy=Hierarchy(LEVELS[d]), distances=heights(d)),
         },
         models,
     )
@@ -221,7 +220,7 @@ def test_without_the_key_nobody_can_say_that_classes_hold() -> None:
     assert [verdict.holds for verdict in release.verdicts] == [True, True]
     for verdicts in (nr.verify(release), nr.verify(release, policy)):
         assert [verdict.holds for verdict in verdicts] == [None, None]
-        assert all("does not say whose they are" in verdict.statement for verdict in verdicts)
+        assert all("does not show whose rows they are" in verdict.statement for verdict in verdicts)
     stricter = nr.Policy(attributes=ROLES | {"dx": "plain"}, require=[KAnonymity(k=60)], method="mondrian")
     assert [verdict.holds for verdict in nr.verify(release, stricter)] == [False]
     assert all(verdict.holds for verdict in nr.verify(release_of_sets(data)))

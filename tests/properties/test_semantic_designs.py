@@ -14,11 +14,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from noren.designs.semantic.compatibility import Compatibility, InfeasibleDesign, Table
-from noren.designs.semantic.design import SemanticDesign, _law
-from noren.designs.semantic.inclusion import inclusion, posterior_summary, second_moments
-from noren.designs.semantic.law import CHUNK
+from noren.designs.semantic.design import SemanticDesign
+from noren.designs.semantic.law import CHUNK, inclusion, second_moments
 from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream, Secret
+from noren_papers.semantic.posterior import posterior_summary
 from tests.oracles import draw as word_oracle
 from tests.oracles import semantic as oracle
 
@@ -304,7 +304,7 @@ def test_sampling_stands_in_where_sets_are_too_many(case, random):
     assert not moments.exact
     np.testing.assert_allclose(moments.values, exact, atol=slack * design.eta**2)  # a sum of l scores in [-1, 1]
     prior = np.array([random.uniform(0.1, 1) for _ in range(design.d)])
-    known, seen = design.posterior_summary(prior), posterior_summary(law, prior, draws=1)
+    known, seen = posterior_summary(design.law, prior), posterior_summary(law, prior, draws=1)
     assert (known.exact, seen.exact, seen.worst_exact) == (True, False, False)
     for name in ("mean", "bayes", "certain", "partial"):
         assert abs(getattr(known, name) - getattr(seen, name)) <= sqrt(log(8 / ALARM) / (2 * CHUNK))
@@ -317,7 +317,7 @@ class _Unlisted:
     """A law of which only drawing and likelihood are known."""
 
     def __init__(self, design: SemanticDesign) -> None:
-        self.inner = _law(design)
+        self.inner = design.law
         self.F, self.l = design.d, design.eta
         self.sample, self.likelihood = self.inner.sample, self.inner.likelihood
 

@@ -224,7 +224,7 @@ def test_records_with_many_terms_are_searched_but_not_by_the_tree(monkeypatch: p
     knowledge = Knowledge.from_sets(sets, terms=[f"term {i}" for i in range(80)])
     group = [sorted(sets[0])[:70], sorted(sets[1])[:3]]
     wanted = TermRequirement("cl", c=1.0, l=6)
-    monkeypatch.setattr("noren.methods.suppress.setting.MOST_OPTIONS", 64)
+    monkeypatch.setattr("noren.methods.suppress.search.MOST_OPTIONS", 64)
     found = search_group(*csr(group), knowledge, wanted, seconds=None, nodes=20_000)
     assert found.feasible
     beta = oracle.group_belief(kept(group, found.removed), [set(held) for held in sets])
@@ -237,7 +237,7 @@ def test_records_with_many_terms_are_searched_but_not_by_the_tree(monkeypatch: p
 def test_a_price_is_a_positive_number() -> None:
     knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
     for bad in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(NorenError, match="not a positive number"):
+        with pytest.raises(NorenError, match="must be a positive number"):
             search_group(*csr([[0]]), knowledge, TermRequirement("cl"), prices=np.array([1.0, bad]))
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from noren.estimates.counts.axes import Axis, Classes
 from noren.estimates.counts.bounds import ReportedAxis, ReportedRows
-from noren.estimates.counts.class_laws import TightClasses
-from noren.estimates.counts.rows import Reading
+from noren.estimates.counts.rows import Reading, TightClasses
 from noren.estimates.counts.tabulate import tabulate
 from noren.methods.cover import cover
 from noren.ragged import row_numbers

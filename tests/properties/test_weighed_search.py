@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from noren.errors import NorenError
 from noren.methods.suppress.beliefs import TermRequirement, measure_groups
-from noren.methods.suppress.search import search_group, search_groups
-from noren.methods.suppress.setting import Setting
+from noren.methods.suppress.search import Setting, search_group, search_groups
+from noren.ragged import owners
 from noren.schema.knowledge import Knowledge
 from tests.oracles import term_search as oracle
 from tests.properties.test_term_search import Case, csr, kept, world
@@ -50,7 +50,7 @@ def test_options_that_are_not_all_are_never_called_the_cheapest(room: int, data:
     case = Case(data.draw, paired=True)
     least = case.least()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("noren.methods.suppress.setting.MOST_OPTIONS", room)
+        patched.setattr("noren.methods.suppress.search.MOST_OPTIONS", room)
         found = case.search("best")
     if least is not None:
         assert found.lower_bound <= least + 1e-9
@@ -71,7 +71,7 @@ def vars_of(knowledge: Knowledge) -> dict[str, object]:
     return {name: getattr(knowledge, name) for name in knowledge.__dataclass_fields__}
 
 
-def test_records_of_many_terms_are_searched_along_a_greedy_way() -> None:
+def test_records_of_many_terms_are_searched_in_blocks() -> None:
     """Forty terms have a million million subsets: what is found holds, and nothing is called proven."""
     rng = np.random.default_rng(8)
     sets = [rng.choice(80, 72, replace=False).tolist() for _ in range(40)]
@@ -123,17 +123,16 @@ def test_all_subsets_with_equal_weights_are_the_closed_sets() -> None:
     plain = setting.options(bounds, codes)
     postings = postings_of(knowledge)
     silent = postings._replace(logs=np.zeros(len(postings.of)))
-    splits = kernel.Splits(codes, postings.start, postings.of)
-    asked = kernel.Asked(setting.alpha, False, False, 4096)
-    every = kernel.group_options(bounds, codes, np.zeros(0), silent, splits, setting.key, setting.keys, asked)
+    every = kernel.group_options(bounds, codes, np.zeros(0), silent, setting.alpha, False, 4096)
     assert every.complete.all()
     assert (every.first == plain.first).all()
     assert every.cost == pytest.approx(plain.cost)
-    assert sorted(map(tuple, every.sets.tolist())) == sorted(map(tuple, plain.sets.tolist()))
+    owner = owners(plain.first)
+    assert sorted(zip(owner, every.kept, strict=True)) == sorted(zip(owner, plain.kept, strict=True))
 
 
 @pytest.mark.parametrize("search", ["adaptive", "depth-first"])
 def test_the_paper_s_searches_refuse_pair_weights_by_name(search: str) -> None:
     knowledge = Knowledge.from_sets([[0, 1], [0, 1]], terms=["a", "b"], pair_weights=np.array([1.0, 2.0, 1.0, 1.0]))
-    with pytest.raises(NorenError, match=f"'{search}' goes by label sets"):
+    with pytest.raises(NorenError, match=f"'{search}' works on label sets"):
         search_group(*csr([[0]]), knowledge, TermRequirement("cl"), search=search)  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ def test_the_command_line_says_what_was_not_run(made: dict[str, Path], session: 
     said = json.loads(run.output)
     assert [one["attack"] for one in said["results"]] == ["reidentification", *CLASSES, "known-records"]
     assert all(one["scenarios"][0]["lines"] == 383 for one in said["results"])
-    assert "does not run on counts: it looks at the order in which rows stand" in said["skipped"]["predictable"]
+    assert "does not run on counts: it needs the order of the rows" in said["skipped"]["predictable"]
     assert "does not run on counts" in said["skipped"]["minimality"]
     named = CliRunner().invoke(main, ["audit", str(made["mondrian"]), "--engine", "spark", "--attack", "minimality"])
     assert named.exit_code == 2

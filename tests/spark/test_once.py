@@ -43,7 +43,7 @@ def failing(task: Task) -> Task:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noren.engines.spark.engine.guarded", failing)
-    monkeypatch.setattr("noren.engines.spark.judge.guarded", failing)
+    monkeypatch.setattr("noren.engines.spark.tasks.guarded", failing)
 
 
 def truth(release: nr.Release) -> None:
@@ -138,7 +138,7 @@ def test_a_table_whose_rows_may_come_otherwise_is_held(session: Any, tmp_path: P
     shuffled = steady.repartition(3, "town")
     assert not is_steady(shuffled)
     made = run(shuffled, CASES["decoys"], to=tmp_path / "release")
-    assert any("held as it came" in note for note in made.facts.notes)
+    assert any("kept as first read" in note for note in made.facts.notes)
     truth(made.release)
 
 

@@ -13,8 +13,7 @@ import pytest
 
 import noren as nr
 from noren.engines.spark import cluster
-from noren.engines.spark.apart import ROWS
-from noren.engines.spark.cluster import DRIVER, TaskFailed, demand_room, demand_sealed, guarded
+from noren.engines.spark.cluster import TaskFailed, demand_room, demand_sealed, guarded
 from noren.errors import OutOfReach, SecretError
 from noren.secret import RecordStream
 from noren.secret.streams import ORDER, CarriedKeys, carried, numbered_digests, order_keys
@@ -50,7 +49,7 @@ def test_elsewhere_both_the_wire_and_the_disks_must_be_encrypted(master: str) ->
 
 def test_what_does_not_fit_the_driver_is_refused_with_the_number() -> None:
     demand_room(session_of("local", **{"spark.noren.driver.memory": "1k"}), 1024, "it")
-    with pytest.raises(OutOfReach, match="needs 1,025 bytes on the driver, and it may take 1,024"):
+    with pytest.raises(OutOfReach, match="needs 1,025 bytes on the driver, which may use 1,024"):
         demand_room(session_of("local", **{"spark.noren.driver.memory": "1k"}), 1025, "it")
     with pytest.raises(nr.errors.QueryError, match="is no size"):
         demand_room(session_of("local", **{"spark.noren.driver.memory": "much"}), 1, "it")
@@ -67,7 +66,7 @@ def test_the_secret_stays_and_single_keys_travel() -> None:
     assert there.digests(keys).tolist() == digests.tolist()
     words = stream.lane("new").cell_words(digests, codes, 3, 0).tolist()
     assert there.lane("new").cell_words(digests, codes, 3, 0).tolist() == words
-    with pytest.raises(SecretError, match="did not travel"):
+    with pytest.raises(SecretError, match="was not sent here"):
         there.lane("another")
     assert bytes(range(32)) not in pickle.dumps(there)
     assert "masked" in repr(there)
@@ -118,18 +117,12 @@ def test_a_heavy_task_draws_the_same_and_no_key_is_in_a_broadcast(
     roles = {"who": "identifier", "beast": "sensitive", "age": "quasi-identifier", "town": "quasi-identifier"}
     asked: list[Any] = [{"model": "frequency-l-diversity", "on": "beast", "l": 2}]
     options: dict[str, Any] = {"secret": tmp_path / "key"}
-    limits: dict[str, str] = {}
     rules = nr.Policy(attributes=roles, require=asked, randomness={"record_key": "who"}, dependence={"most": 1.0})
     if method == "mondrian":
         asked += [{"model": "k-anonymity", "k": 4}]
         options = {}
         rules = nr.Policy(attributes=roles, require=asked, method=method, mechanism="ignored", dependence={"most": 1.0})
-        limits = {DRIVER: "50k", ROWS: "300"}
-    for name, value in limits.items():
-        session.conf.set(name, value)
     made = nr.anonymize(session.createDataFrame(data), rules, to=tmp_path / "release", **options)
-    for name in limits:
-        session.conf.unset(name)
     assert all(verdict.holds for verdict in made.verdicts)
     assert len(shared) > 3
     assert len(sealed) >= 2
@@ -197,7 +190,7 @@ def test_the_event_log_shows_no_cell_and_no_key(
     for text in [*words, "person-0", "x17x"]:
         assert text.encode() not in written
     key = (tmp_path / "key").read_bytes().split()[1]
-    assert len(sealed) > 4
+    assert len(sealed) >= 3, "keys travelled with the jobs"
     for secret in [bytes.fromhex(key.decode()), *sealed]:
         assert secret not in written
         assert secret.hex().encode() not in written

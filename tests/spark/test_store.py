@@ -10,13 +10,10 @@ import pytest
 
 import noren as nr
 from noren.engines.spark import SparkEngine
-from noren.engines.spark.apart import ROWS
-from noren.engines.spark.cluster import DRIVER
 from noren.release.package import checksum
 from noren.sources.place import Place
 from tests.contracts.test_engines import CASES, table
 from tests.s3 import Store, running
-from tests.spark.test_apart import K, L, people, policy
 from tests.spark.test_once import failing, truth
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
@@ -95,15 +92,3 @@ def test_a_requirement_that_is_not_met_leaves_nothing_in_the_store(
     with pytest.raises(RequirementNotMet, match="it falls short"):
         nr.anonymize(session.createDataFrame(table()), CASES["decoys"], to=store.address("made"), engine=several)
     assert store.names("made/") == [], "what a late attempt writes lies beside"
-
-
-def test_a_table_decided_in_parts_goes_to_a_store(session: Any, store: Store) -> None:
-    session.conf.set(DRIVER, "100k")
-    session.conf.set(ROWS, "4000")
-    try:
-        made = nr.anonymize(people(), policy("mondrian", K, L), to=store.address("parts"), engine=SparkEngine(session))
-    finally:
-        session.conf.unset(DRIVER)
-        session.conf.unset(ROWS)
-    assert nr.verify(store.address("parts"), policy("mondrian", K, L)).hold
-    assert sorted(made.frame()["row"].to_list()) == list(range(made.records))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noren.ahead import Begun, ahead, side_by_side
+from noren.ahead import ahead, side_by_side
 
 STRANGE: set[threading.Thread] = set()
 """Those of tests before, whose batches somebody still holds."""
@@ -70,20 +70,6 @@ def test_the_next_item_is_made_while_one_is_used() -> None:
     for item in ahead(two()):
         if item == 1:
             assert started.wait(5)
-
-
-def test_work_begins_at_once_and_is_asked_for_later() -> None:
-    started = threading.Event()
-    begun = Begun(lambda: started.set() or 7)
-    assert started.wait(60)
-    assert begun() == 7
-    assert begun() == 7
-
-
-def test_what_goes_wrong_beside_is_raised_where_it_is_asked_for() -> None:
-    begun = Begun(lambda: {}["missing"])
-    with pytest.raises(KeyError, match="missing"):
-        begun()
 
 
 def test_parts_side_by_side_come_in_their_order(monkeypatch) -> None:

@@ -230,7 +230,9 @@ def test_a_count_is_a_number_with_its_interval(made: tuple[nr.Release, pl.DataFr
     assert float(found) == found.count
     assert found.frame["count"].item() == found.count
     assert found.design_effect is None  # there are no weights
-    assert found.to_dict() == {name: value for name, value in vars(found).items() if name != "design_effect"}
+    assert found.to_dict() == {
+        name: value for name, value in vars(found).items() if name not in ("design_effect", "notes")
+    }
     assert {found} == {made[0].count({"job": ["a"]})}
     assert found.assumes in Tags(found._repr_html_()).text
 
@@ -250,14 +252,14 @@ def test_measures_are_a_sequence_with_what_they_rest_on(made: tuple[nr.Release, 
 
 
 def test_a_comparison_has_a_best_and_a_chart(made: tuple[nr.Release, pl.DataFrame, nr.Policy]) -> None:
-    from noren.workflow.compare import Candidate, chart
+    from noren.workflow.comparison import Candidate, map_chart
 
     found = nr.compare(made[1], made[2], among=["decoys", "mondrian"])
     shows_itself(found, len(found))
     assert type(found[:1]) is nr.Comparison
     assert found.best is next(candidate for candidate in found if candidate.holds)
     assert f"of {len(found)} candidates hold" in repr(found)
-    assert found.chart().to_dict() == chart(list(found)).to_dict()
+    assert found.chart().to_dict() == map_chart([one for one in found if one.holds]).to_dict()
     assert found.frame["method"].to_list() == [candidate.title for candidate in found]
     assert "ncp_loss" in found.frame.columns
 

@@ -7,7 +7,7 @@ per claim. The verdict of an answer is computed from the measured numbers, so an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -58,6 +58,40 @@ class Gain:
         lost = any(ratio > 1 + ROUNDING for ratio in found.values())
         better = sum(ratio < 1 - ROUNDING for ratio in found.values())
         return (cls(what, middle, better, len(found), found[place], place, reason if lost else ""),)
+
+    @classmethod
+    def over(
+        cls, what: str, sheet: pl.DataFrame, keys: Sequence[str], ours: str, theirs: str | Sequence[str], value: str,
+        reason: str = "", *, series: str = "series", lost: bool = False,
+    ) -> tuple[Gain, ...]:  # fmt: skip
+        """One series of a sheet over another, or over the smallest of several, place by place.
+
+        lost: what is missing from 1 is compared.
+        """
+        return cls.of(what, ratios(sheet, keys, ours, theirs, value, series=series, lost=lost), reason)
+
+
+def ratios(
+    sheet: pl.DataFrame, keys: Sequence[str], one: str, others: str | Sequence[str], value: str, *,
+    series: str = "series", lost: bool = False,
+) -> dict[str, float]:  # fmt: skip
+    """What `Gain.over` compares: by place, where both have a value and the other's is above 0."""
+    found: dict[str, float] = {}
+    at: dict[tuple[Any, ...], dict[str, float]] = {}
+    for *place, name, number in sheet.select(*keys, series, value).drop_nulls(value).iter_rows():
+        at.setdefault(tuple(place), {})[name] = 1 - number if lost else number
+    rivals = [others] if isinstance(others, str) else others
+    for key, values in at.items():
+        least = min((values[other] for other in rivals if other in values), default=0.0)
+        if one in values and least > 0:
+            found[name_place(keys, key)] = values[one] / least
+    return found
+
+
+def name_place(keys: Sequence[str], place: Sequence[Any]) -> str:
+    """A place in words: texts as they are, numbers with the name of their key."""
+    named = zip(keys, place, strict=True)
+    return " ".join(one if isinstance(one, str) else f"{key} = {one}" for key, one in named)
 
 
 @dataclass(frozen=True)
@@ -141,6 +175,7 @@ class Bench:
         self.used: dict[str, Used] = {}
         self._seed = seed
         self._advance = advance
+        self._planned = 0
         self._shelf = {} if shelf is None else shelf
 
     def pick(self, full: T, quick: T) -> T:
@@ -184,11 +219,6 @@ class Bench:
         out: T = self._shelf[key]
         return out
 
-    def plan(self, steps: int) -> None:
-        """How many steps this figure takes, for the progress bar."""
-        if self._advance is not None:
-            self._advance(0, total=steps)
-
     def sweep(
         self, settings: Iterable[Mapping[str, Any]], measure: Callable[..., Iterable[Mapping[str, Any]]], **kinds: Any
     ) -> pl.DataFrame:
@@ -198,15 +228,18 @@ class Bench:
         """
         import polars as pl
 
-        asked = list(settings)
-        self.plan(len(asked))
-        rows = []
-        for setting in asked:
-            rows += [{**setting, **line} for line in measure(**setting)]
-            self.step(", ".join(f"{name} = {value}" for name, value in setting.items()))
+        def named(setting: Mapping[str, Any]) -> str:
+            return ", ".join(f"{name} = {value}" for name, value in setting.items())
+
+        rows = [{**one, **line} for one in self.each(settings, named) for line in measure(**one)]
         return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
-    def step(self, note: str = "") -> None:
-        """One step is done."""
-        if self._advance is not None:
-            self._advance(1, note=note)
+    def each(self, items: Iterable[T], name: Callable[[T], str] = str) -> Iterator[T]:
+        """The items one after another, each a step of the figure by its name. Loops inside loops add their steps."""
+        asked = list(items)
+        self._planned += len(asked)
+        advance = self._advance or (lambda done, **told: None)
+        advance(0, total=self._planned)
+        for one in asked:
+            yield one
+            advance(1, note=name(one))

@@ -26,7 +26,7 @@ from dataclasses import astuple, dataclass, field
 from inspect import signature
 from itertools import combinations
 from math import exp, hypot, inf, isfinite, isnan, log, log1p, nan, sqrt
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +49,7 @@ MUCH = 0.5
 """Much, far, greatly less: at most half. Much more: at least twice."""
 SIMILAR = 0.25
 """Similar, alike, about, close, no worse: within a quarter, the larger at most 1.25 times the smaller."""
+NO_WORSE = 1 + SIMILAR
 ALMOST = 0.05
 """Almost all, nearly certain, practically nothing: all but a twentieth."""
 WORDS = {
@@ -175,91 +176,36 @@ class Tally:
         return f"true in {self.true} of {self.total} comparisons{''.join(', ' + part for part in rest)}"
 
 
-class Claim(Protocol):
-    """Something that can be compared."""
-
-    def tally(self) -> Tally: ...
-
-
-@dataclass(frozen=True)
-class Facts:
+def count_facts(outcomes: Iterable[bool | None]) -> Tally:
     """Comparisons that are true or false by themselves: counts, sets, equations; None where one cannot tell."""
-
-    outcomes: Sequence[bool | None]
-
-    def tally(self) -> Tally:
-        found = [None if one is None else bool(one) for one in self.outcomes]
-        return Tally(found.count(True), found.count(False), 0, found.count(None))
+    found = [None if one is None else bool(one) for one in outcomes]
+    return Tally(found.count(True), found.count(False), 0, found.count(None))
 
 
-@dataclass(frozen=True)
-class Below:
-    """The first of every pair is smaller; much: at most half of the second."""
-
-    pairs: Sequence[Pair]
-    much: bool = False
-
-    def tally(self) -> Tally:
-        return sum((_less(*pair, MUCH if self.much else 1.0) for pair in self.pairs), Tally())
+def count_below(pairs: Iterable[Pair], factor: float = 1.0) -> Tally:
+    """How often the first of a pair is below `factor` times the second: MUCH below it, or `NO_WORSE`."""
+    return sum((_less(*pair, factor) for pair in pairs), Tally())
 
 
-@dataclass(frozen=True)
-class NoWorse:
-    """The first of every pair is smaller, or larger by no more than what counts as similar."""
+def count_trend(line: Sequence[Number | Sequence[float]], rising: bool = True) -> Tally:
+    """Whether values grow, or fall, along a line: every two points are compared, so that small steps need not decide.
 
-    pairs: Sequence[Pair]
-
-    def tally(self) -> Tally:
-        return sum((_less(*pair, 1 + SIMILAR) for pair in self.pairs), Tally())
-
-
-@dataclass(frozen=True)
-class Trend:
-    """Along a line the value grows, or falls: every two points are compared, so that small steps need not decide."""
-
-    line: Sequence[Number | Sequence[float]]
-    """Numbers, or the repetitions behind each of them where they belong together."""
-    rising: bool = True
-
-    def tally(self) -> Tally:
-        pairs = [(a, b) if self.rising else (b, a) for a, b in combinations(self.line, 2)]
-        return sum((_less(*_pair(a, b)) for a, b in pairs), Tally())
+    line: numbers, or the repetitions behind each of them where they belong together.
+    """
+    pairs = [(a, b) if rising else (b, a) for a, b in combinations(line, 2)]
+    return count_below(_pair(a, b) for a, b in pairs)
 
 
-@dataclass(frozen=True)
-class Alike:
-    """The two of every pair are within what counts as similar of each other, as a ratio."""
-
-    pairs: Sequence[Pair]
-    within: float = SIMILAR
-
-    def tally(self) -> Tally:
-        return sum((_close(*pair, self.within) for pair in self.pairs), Tally())
+def count_alike(pairs: Iterable[Pair], within: float = SIMILAR) -> Tally:
+    """How often the two of a pair are within what counts as similar of each other, as a ratio."""
+    return sum((_close(*pair, within) for pair in pairs), Tally())
 
 
-@dataclass(frozen=True)
-class About:
-    """Measured values are about what the paper says."""
-
-    values: Sequence[Number]
-    said: float
-    within: float = SIMILAR
-
-    def tally(self) -> Tally:
-        return Alike([(value, self.said) for value in self.values], self.within).tally()
-
-
-@dataclass(frozen=True)
-class Some:
-    """At least one comparison of another claim is true: "there are settings at which"."""
-
-    claim: Claim
-
-    def tally(self) -> Tally:
-        found = self.claim.tally()
-        if found.true:
-            return Tally(true=1)
-        return Tally(unclear=1) if found.unclear else Tally(false=1) if found.total else found
+def any_of(found: Tally) -> Tally:
+    """One comparison: whether at least one of these is true ("there are settings at which")."""
+    if found.true:
+        return Tally(true=1)
+    return Tally(unclear=1) if found.unclear else Tally(false=1) if found.total else found
 
 
 class Claims(dict[str, str]):
@@ -271,35 +217,33 @@ class Claims(dict[str, str]):
         @said("The order is the same at every l.")
         def _order(frame): ...
 
-    Relations read the material `frame`, functions whatever their parameters name. Claims are known by their own text.
+    Relations read the material `frame`, or that which `of` names; functions whatever their parameters name. Claims are
+    known by their own text.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._judges: dict[str, Callable[..., Answer]] = {}
+        self._judges: dict[str, tuple[Callable[..., Answer], tuple[str, ...]]] = {}
 
-    def __call__(self, text: str, *relations: Relation) -> Callable[[Judge], Judge]:
+    def __call__(self, text: str, *relations: Relation, of: str = "frame") -> Callable[[Judge], Judge]:
         from noren_papers.relations import answer_from
 
-        def keep(judge: Judge) -> Judge:
-            self[text], self._judges[text] = text, judge
+        def keep(judge: Judge, *needs: str) -> Judge:
+            self[text], self._judges[text] = text, (judge, needs or tuple(signature(judge).parameters))
             return judge
 
         if relations:
-            keep(lambda frame: answer_from(frame, *relations))
+            keep(lambda sheet: answer_from(sheet, *relations), of)
         return keep
 
     def answered(self, **material: Any) -> dict[str, Answer]:
         """The answers to all claims, in their order, from what was measured."""
-        return {
-            text: judge(**{name: material[name] for name in signature(judge).parameters})
-            for text, judge in self._judges.items()
-        }
+        return {text: judge(*(material[name] for name in needs)) for text, (judge, needs) in self._judges.items()}
 
 
-def answer(measured: str, *claims: Claim) -> Answer:
-    """The verdict over all comparisons of some claims, and how many of them were true."""
-    found = sum((claim.tally() for claim in claims), Tally())
+def answer(measured: str, *tallies: Tally) -> Answer:
+    """The verdict over all comparisons, and how many of them were true."""
+    found = sum(tallies, Tally())
     return Answer(
         found.verdict, f"{measured} ({found.told()})", f"{found.true} of {found.total}" if found.total else ""
     )
@@ -307,7 +251,7 @@ def answer(measured: str, *claims: Claim) -> Answer:
 
 def judged(outcomes: Sequence[bool | None], measured: str) -> Answer:
     """The verdict over comparisons that are true or false by themselves."""
-    return answer(measured, Facts(outcomes))
+    return answer(measured, count_facts(outcomes))
 
 
 def cannot(why: str) -> Answer:

@@ -79,7 +79,7 @@ DATASETS: tuple[Dataset, ...] = (
     Dataset(
         "census income", "census/census_income_kdd.csv", "Census-Income (KDD)", 299_285, 43,
         "d22bceffb4aa1a129b2da6be18d89d048a606e916b6204e9b20127429d3acb5a", UCI + "117/census-income-kdd",
-        "both parts, split and header added, spaces stripped", ("untouched-qids",),
+        "both parts, split and header added, spaces stripped", ("untouched-qids", "sensitive-qids"),
     ),
     Dataset(
         "occupations", "census/census_kdd_occ_like.csv", "Census-Income cut to the attributes of OCC", 145_487, 10,

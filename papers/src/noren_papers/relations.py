@@ -13,19 +13,20 @@ from typing import Any, Literal, Protocol
 
 import polars as pl
 
+from noren_papers.base import name_place
 from noren_papers.claims import (
-    Alike,
+    MUCH,
+    NO_WORSE,
     Answer,
-    Below,
-    Claim,
-    Facts,
     Mean,
-    NoWorse,
     Number,
-    Some,
     Tally,
-    Trend,
     answer,
+    any_of,
+    count_alike,
+    count_below,
+    count_facts,
+    count_trend,
     paired,
     typical,
 )
@@ -41,7 +42,7 @@ MOST_NAMED = 4
 class Relation(Protocol):
     """Something that a sheet answers."""
 
-    def compare(self, sheet: pl.DataFrame) -> tuple[Claim, str]:
+    def compare(self, sheet: pl.DataFrame) -> tuple[Tally, str]:
         """The comparisons and the sentence that tells their numbers."""
 
 
@@ -71,20 +72,18 @@ class Compare:
     some: bool = False
     """One place is enough."""
 
-    def compare(self, sheet: pl.DataFrame) -> tuple[Claim, str]:
+    def compare(self, sheet: pl.DataFrame) -> tuple[Tally, str]:
         kept = sheet if self.where is None else sheet.filter(self.where)
         parts = kept.partition_by(self.apart, maintain_order=True) if self.apart else [kept]
         tally, words = Tally(), []
         for part in parts:
             title = ", ".join(str(part[name][0]) for name in self.apart)
             for one, other, found in self._pairs(part):
-                claim = self._claim([pair for _, pair in found])
-                tally += claim.tally()
+                tally += self._count([pair for _, pair in found])
                 words.append(f"{title}{': ' if title else ''}{self.value} of {one} {self._told(other, found)}")
-        claim = Counted(tally)
         told = "; ".join(dict.fromkeys(words)) or "0 places have a value to compare"
         notes = [text for text in (READ[self.kind], self.note) if text]
-        return Some(claim) if self.some else claim, "; ".join([told, *notes])
+        return any_of(tally) if self.some else tally, "; ".join([told, *notes])
 
     def _pairs(self, part: pl.DataFrame) -> Iterator[tuple[str, str, list[tuple[str, tuple[Number, Number]]]]]:
         at: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -97,7 +96,7 @@ class Compare:
                 for place, rows in at.items():
                     known = [rows[other] for other in others if other in rows]
                     if one in rows and (known or not others):
-                        found.append((self._named(place), self._pair(rows[one], known)))
+                        found.append((name_place(self.keys, place), self._pair(rows[one], known)))
                 if found:
                     yield one, name, found
 
@@ -116,7 +115,7 @@ class Compare:
         choose = max if self.rival == "most" else min
         against = choose(known, key=lambda row: row[self.value])
         if self.each is not None and own[self.each] is not None and against[self.each] is not None:
-            ratio, one = paired(*zip(*zip(own[self.each], against[self.each], strict=False), strict=True))
+            ratio, one = paired(own[self.each], against[self.each])
             return ratio, as_float(one) * self.factor
         other = self._number(against)
         return self._number(own), other if self.factor == 1 else as_float(other) * self.factor
@@ -125,20 +124,15 @@ class Compare:
         error = row[self.error] if self.error is not None else None
         return Mean(float(row[self.value]), error) if error else float(row[self.value])
 
-    def _named(self, place: tuple[Any, ...]) -> str:
-        return name_place(self.keys, place)
-
-    def _claim(self, pairs: list[tuple[Number, Number]]) -> Claim:
+    def _count(self, pairs: list[tuple[Number, Number]]) -> Tally:
         if self.kind == "alike":
-            return Alike(pairs)
-        if self.kind == "no worse":
-            return NoWorse(pairs)
+            return count_alike(pairs)
         turned = [(b, a) for a, b in pairs] if "above" in self.kind else pairs
-        return Below(turned, much="much" in self.kind)
+        return count_below(turned, MUCH if "much" in self.kind else NO_WORSE if self.kind == "no worse" else 1.0)
 
     def _told(self, other: str, found: list[tuple[str, tuple[Number, Number]]]) -> str:
         sides = [(place, as_float(a), as_float(b)) for place, (a, b) in found]
-        wrong = [place for place, pair in found if self._claim([pair]).tally().false]
+        wrong = [place for place, pair in found if self._count([pair]).false]
         scaled = "that of " if self.factor == 1 else f"{self.factor:g} of that of "
         if isinstance(self.other, (int, float)):
             text = f"{span([a for _, a, _ in sides])}, beside {other}"
@@ -162,19 +156,19 @@ class Along:
     sort: bool = True
     """Points are taken by x; else in the order of the sheet."""
 
-    def compare(self, sheet: pl.DataFrame) -> tuple[Claim, str]:
+    def compare(self, sheet: pl.DataFrame) -> tuple[Tally, str]:
         kept = sheet.filter(pl.col(self.value).is_not_null(), *([] if self.where is None else [self.where]))
         tally, words = Tally(), []
         for part in kept.partition_by(self.keys, maintain_order=True) if self.keys else [kept]:
             rows = (part.sort(self.x, maintain_order=True) if self.sort else part).to_dicts()
             line = [self._point(row) for row in rows]
-            tally += Trend(line, self.rising).tally()
+            tally += count_trend(line, self.rising)
             if len(rows) > 1:
                 place = name_place(self.keys, [rows[0][key] for key in self.keys])
                 words.append(f"{place} {rows[0][self.value]:.3g} to {rows[-1][self.value]:.3g}".strip())
         lines = "; ".join(words) or "0 lines"
         told = f"{self.value} from the first {self.x} to the last, every two points compared: {lines}"
-        return Counted(tally), "; ".join(text for text in (told, self.note) if text)
+        return tally, "; ".join(text for text in (told, self.note) if text)
 
     def _point(self, row: dict[str, Any]) -> Number | Sequence[float]:
         if self.each is not None:
@@ -185,17 +179,22 @@ class Along:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition on every line of a sheet. keys: what names a line; shown: columns whose range is told."""
+    """A condition on every line of a sheet. keys: what names a line; shown: columns whose range is told.
+
+    where: the lines that the condition reads. only: those of them that it is asked of, if not all.
+    """
 
     holds: pl.Expr
     keys: Sequence[str]
     shown: Sequence[str] = ()
     where: pl.Expr | None = None
+    only: pl.Expr | None = None
     note: str = ""
 
-    def compare(self, sheet: pl.DataFrame) -> tuple[Claim, str]:
-        kept = sheet if self.where is None else sheet.filter(self.where)
-        outcomes = kept.select(self.holds.alias("holds"))["holds"].to_list()
+    def compare(self, sheet: pl.DataFrame) -> tuple[Tally, str]:
+        kept = (sheet if self.where is None else sheet.filter(self.where)).with_columns(self.holds.alias("holds"))
+        kept = kept if self.only is None else kept.filter(self.only)
+        outcomes = kept["holds"].to_list()
         wrong = [
             name_place(self.keys, place)
             for place, holds in zip(kept.select(self.keys).iter_rows(), outcomes, strict=True)
@@ -203,32 +202,17 @@ class Check:
         ]
         ranges = [f"{name} {span(kept[name].drop_nulls().to_list())}" for name in self.shown]
         lines = counted(len(outcomes), "place") + (f", not at {listed(wrong)}" if wrong else "")
-        return Facts(outcomes), "; ".join(text for text in (*ranges, lines, self.note) if text)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Comparisons that have been made."""
-
-    found: Tally
-
-    def tally(self) -> Tally:
-        return self.found
+        return count_facts(outcomes), "; ".join(text for text in (*ranges, lines, self.note) if text)
 
 
 def answer_from(sheet: pl.DataFrame, *relations: Relation) -> Answer:
     """The answer of a sheet to one or several relations, taken together."""
     parts = [relation.compare(sheet) for relation in relations]
-    return answer("; ".join(text for _, text in parts), *(claim for claim, _ in parts))
+    return answer("; ".join(text for _, text in parts), *(tally for tally, _ in parts))
 
 
 def as_float(number: Number) -> float:
     return number.value if isinstance(number, Mean) else float(number)
-
-
-def name_place(keys: Sequence[str], place: Sequence[Any]) -> str:
-    """A place in words: texts as they are, numbers with the name of their key."""
-    return " ".join(one if isinstance(one, str) else f"{key} = {one}" for key, one in zip(keys, place, strict=True))
 
 
 def counted(number: int, what: str) -> str:

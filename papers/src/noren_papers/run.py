@@ -103,7 +103,7 @@ def _unchanged(used: dict[str, Any], folder: Path | None) -> bool:
     path = find(folder, dataset)
     if used["origin"] == "generated" or path is None:
         return used["origin"] == "generated" and path is None
-    return digest_of(path) == used["sha256"]
+    return bool(digest_of(path) == used["sha256"])
 
 
 def check_result(paper: Paper, figure: Figure, result: Result) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from noren.audit.absence import Absence
-from noren.audit.base import Attack, AttackResult, Attacks, Case, Scenario, runs
+from noren.audit.base import KNOWLEDGE, Attack, AttackResult, Attacks, Case, Scenario, order_attacks
 from noren.audit.bayes import Bayes
 from noren.audit.disclosure import Disclosure
 from noren.audit.homogeneity import Homogeneity
@@ -29,18 +29,19 @@ from noren.release.release import Release, open_release
 from noren.workflow.prepare import read_policy
 
 ATTACKS: dict[str, type[Attack]] = {
-    "linking": Linking,
     "reidentification": Reidentification,
     "homogeneity": Homogeneity,
     "similarity": Similarity,
     "disclosure": Disclosure,
-    "known-records": KnownRecords,
+    "linking": Linking,
     "bayes": Bayes,
     "intersection": Intersection,
     "predictable": Predictable,
     "minimality": Minimality,
     "absence": Absence,
+    "known-records": KnownRecords,
 }
+"""In the order of what the adversary must know, the least first."""
 
 
 def attack(
@@ -54,7 +55,8 @@ def attack(
     engine: str | Engine | None = None,
     **options: Any,
 ) -> Attacks:
-    """Attack a release, and with the original also what might have been published instead.
+    """Attack a release and return one result per target; with the original, also attack the tables that might have been
+    published instead.
 
     Without a name every attack that applies, with its usual options; `options` are the fields of one that is named, for
     linking k, l, truth and so on. Release, original and policy are objects or paths. One result for every target. Of
@@ -76,20 +78,41 @@ def attack(
     >>> found.scenarios[0].summary["max_belief"]
     0.25
     >>> [one.attack for one in nr.attack(nr.anonymize(people, policy))]
-    ['reidentification', 'homogeneity', 'disclosure', 'known-records', 'predictable', 'minimality']
+    ['reidentification', 'homogeneity', 'disclosure', 'predictable', 'minimality', 'known-records']
+    """
+    given: dict[str, Any] = {"original": original, "policy": policy, "stage": stage, "sample": sample, "engine": engine}
+    return Attacks(list(iterate_attacks(release, name, **given, **options)))
+
+
+def iterate_attacks(
+    release: Release | str | Path,
+    name: str | None = None,
+    *,
+    original: Any = None,
+    policy: Policy | str | Path | None = None,
+    stage: Stage | None = None,
+    sample: int = MOST,
+    engine: str | Engine | None = None,
+    **options: Any,
+) -> Iterator[AttackResult]:
+    """Yield the results of `attack` one by one, each as soon as it is known.
+
+    The adversary who must know least comes first, so that the first results of a large release are there while the
+    attacks that take long still run.
     """
     there = counting_engine(engine)
     opened = open_release(release) if there is None else there.open_release(release)
     rules = None if policy is None else read_policy(policy)
     case = Case(opened, rules, original, stage or quiet, sample, counts=there is not None)
     if name is None and options:
-        raise QueryError(f"options without an attack: {', '.join(options)}.", hint=f"Name one: {', '.join(ATTACKS)}.")
+        raise QueryError(f"no attack has these options: {', '.join(options)}.", hint=f"Name one: {', '.join(ATTACKS)}.")
     names = applicable(opened, case.counts) if name is None else [name]
-    return Attacks([found for run in runs([made(one, options) for one in names], case) for found in run()])
+    for one in order_attacks([make_attack(one, options) for one in names]):
+        yield from one.results(case)
 
 
-def made(name: str, options: Mapping[str, Any]) -> Attack:
-    """An attack with its options."""
+def make_attack(name: str, options: Mapping[str, Any]) -> Attack:
+    """Return an attack with its options."""
     if name not in ATTACKS:
         raise QueryError(f"no attack {name!r}.", hint=f"Known: {', '.join(ATTACKS)}.")
     kind = ATTACKS[name]
@@ -103,7 +126,7 @@ def made(name: str, options: Mapping[str, Any]) -> Attack:
 
 
 def reasons(release: Release) -> dict[str, str | None]:
-    """For every attack why it does not apply to a release, or None."""
+    """Return, for every attack, why it does not apply to a release; None if it applies."""
     out: dict[str, str | None] = {}
     for name, kind in ATTACKS.items():
         needed = [option for option, field in kind.model_fields.items() if field.is_required()]
@@ -112,20 +135,20 @@ def reasons(release: Release) -> dict[str, str | None]:
 
 
 def applicable(release: Release, counts: bool = False) -> list[str]:
-    """The attacks that have something to attack in a release, or in the counts of its different rows, in the order of
-    the registry."""
+    """Return the attacks that have something to attack in a release, or in the counts of its different rows."""
     able = [name for name, kind in ATTACKS.items() if not counts or kind.needs_rows is None]
     return [name for name, reason in reasons(release).items() if reason is None and name in able]
 
 
 def counting_engine(engine: str | Engine | None) -> Any:
-    """The engine that counts a release's rows elsewhere; None for this machine."""
+    """Return the engine that counts a release's rows elsewhere; None for this machine."""
     found = None if engine is None else engine_for(None, engine)
     return found if hasattr(found, "open_release") else None
 
 
 __all__ = [
     "ATTACKS",
+    "KNOWLEDGE",
     "Absence",
     "Attack",
     "AttackResult",
@@ -141,6 +164,8 @@ __all__ = [
     "applicable",
     "attack",
     "counting_engine",
-    "made",
+    "iterate_attacks",
+    "make_attack",
+    "order_attacks",
     "reasons",
 ]

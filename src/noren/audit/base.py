@@ -1,33 +1,26 @@
-"""What all attacks have in common: the adversary's knowledge stated, a measure of success, a baseline, scenarios.
+"""The base of all attacks: the adversary's stated knowledge, a measure of success, a baseline, scenarios.
 
 An attack is a small frozen object whose fields are its options. It runs on a case (a release, and at the holder's also
 the original and its policy) and returns one result per target. What rests on the original is for the holder alone.
-
-Several attacks on one case: in their order, and of a large release those beside the others that need none of them.
-
-Most attacks share what a case has read and computed, and follow each other. One that looks at the published cells alone
-and draws for a long time runs in a thread of its own meanwhile.
+Attacks share what a case has read and computed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from noren.ahead import Begun
 from noren.audit.sample import MOST, ROWS, Sample, Times, View, counted_view, sample_of
 from noren.audit.sets import Sets, estimated, published_sets
 from noren.errors import QueryError
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
-from noren.release.kept import kept
-from noren.release.release import Release
+from noren.release.release import Release, keep_cells
 from noren.results import Results, make_frame, one_line, plain
 
 if TYPE_CHECKING:
@@ -39,13 +32,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HOLDER_ONLY = "rests on the original: for the holder only"
+HOLDER_ONLY = "computed from the original: for the holder only"
+KNOWLEDGE = {
+    "a person": "knows one person's quasi-identifiers",
+    "the row": "knows which row is the person's",
+    "more": "knows the method, who is in the table or further releases",
+    "everybody else": "knows everybody else's secrets, which is rare",
+}
+"""What adversaries know, the least first: attacks run, and their results stand, in this order."""
 ALONE = "Run it on one machine, without an engine"
 
 
 @dataclass(frozen=True)
 class Case:
-    """What an attack may look at. Without the original it is what an outsider has."""
+    """The data that an attack may use. Without the original, these are the data of an outsider."""
 
     release: Release
     policy: Policy | None = None
@@ -63,43 +63,38 @@ class Case:
     def __post_init__(self) -> None:
         if self.original is not None and self.policy is None:
             raise QueryError(
-                "how the original is written is not known.", hint="Give the policy that the release was made with."
+                "the original cannot be read without a policy.", hint="Give the policy that the release was made with."
             )
         if not self.release.records:
             raise QueryError("the release has no records, so there is nobody to attack.")
         if self.counts and self.original is not None:
             raise QueryError(
-                "an attack on counts knows no single person, so the original cannot be looked up in them.",
-                hint=f"{ALONE}, or leave out the original.",
+                "an attack on counts has no rows, so people of the original cannot be found in them.",
+                hint=f"{ALONE}, or run it without the original.",
             )
         if not self.counts:
-            object.__setattr__(self, "release", kept(self.release))
+            object.__setattr__(self, "release", keep_cells(self.release))
 
     def remembered(self, key: Any, made: Callable[[], T]) -> T:
-        """What was made before under this key, or is made now."""
+        """Return the cached object of this key, or make it."""
         if key not in self.memory:
             self.memory[key] = made()
         found: T = self.memory[key]
         return found
 
     def view(self, columns: Sequence[str]) -> View:
-        """The published rows, or the different ones of these columns where they are counted."""
+        """Return the published rows, or their distinct combinations of these columns if rows were counted."""
         if not self.counts:
             return View(self.release)
         return self.remembered(("view", tuple(columns)), lambda: counted_view(self.release, columns))
 
-    def demand_counts(self, attack: Attack) -> None:
-        """Refuse an attack that counts do not suffice for."""
-        if self.counts and attack.needs_rows is not None:
-            raise QueryError(f"the {attack.name} attack does not run on counts: {attack.needs_rows}.", hint=f"{ALONE}.")
-
     @property
     def sets(self) -> dict[str, Sets]:
-        """The published decoy sets of every column, where a row is one person's."""
+        """Return the published decoy sets of every column, if a row belongs to one person."""
         return self.remembered("sets", lambda: published_sets(self.release))
 
     def estimate(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """The distribution over some columns together, as anybody estimates it from the release."""
+        """Return the joint distribution of some columns, as a recipient estimates it from the release."""
         return self.remembered(("estimate", *names), lambda: estimated(self.release, names))
 
     @property
@@ -107,9 +102,10 @@ class Case:
         """The published rows that are measured."""
         return self.remembered("rows", lambda: sample_of(self.release.rows, self.most))
 
-    def measured_lines(self, times: Times) -> Sample:
-        """The lines that are measured: of counted rows all."""
-        return self.measured_rows if times is None else sample_of(len(times), 0)
+    def row_lines(self, times: Times = None, holder_only: bool = False) -> Lines:
+        """Return the published rows that are measured; all if rows were counted."""
+        some = self.measured_rows if times is None else sample_of(len(times), 0)
+        return Lines("row", some.lines + 1, some, holder_only, times)
 
     def measured(self, people: int) -> Sample:
         """The people of the original who are measured."""
@@ -117,7 +113,7 @@ class Case:
 
 
 def make_lines(columns: Mapping[str, NDArray], called: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Figures as a frame; codes (-1 for none) of the columns in `called` by what they are called."""
+    """Make a frame of figures; `called` gives the labels of columns of codes (-1 for none)."""
     import polars as pl
 
     out = {}
@@ -132,7 +128,7 @@ def make_lines(columns: Mapping[str, NDArray], called: Mapping[str, Sequence[str
 
 @dataclass(frozen=True)
 class Scenario:
-    """One table that the adversary might have had, and what the attack finds in it."""
+    """One table that the adversary might have, and the figures of the attack on it."""
 
     name: str
     title: str
@@ -148,11 +144,11 @@ class Scenario:
 
     @property
     def lines(self) -> int:
-        """How many people or rows were measured; a line of the frame may stand for several rows that look alike."""
+        """Number of people or rows that were measured; a line of the frame may represent several equal rows."""
         return int(self.frame[ROWS].sum()) if ROWS in self.frame.columns else self.frame.height
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures without the lines."""
+        """Return the figures without the lines."""
         plain: dict[str, Any] = {"name": self.name, "title": self.title, "by": self.by, "lines": self.lines}
         plain |= {} if self.of is None else {"of": self.of}
         plain |= {"holder_only": self.holder_only, "summary": dict(self.summary)}
@@ -160,8 +156,37 @@ class Scenario:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """The people, or the published rows, that an attack measures: the lines of its frames."""
+
+    by: Literal["person", "row"]
+    numbers: NDArray
+    """Their numbers, from 1 on."""
+    some: Sample
+    holder_only: bool
+    times: Times = None
+    """How many published rows every line stands for, where they are counted."""
+
+    def scenario(
+        self,
+        name: str,
+        title: str,
+        summary: Mapping[str, float],
+        columns: Mapping[str, NDArray],
+        shares: Sequence[str] = (),
+        labels: Mapping[str, Sequence[str]] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Scenario:
+        """Make the scenario of these lines; `shares` get bounds if only a sample was measured."""
+        head = {"record": self.numbers} | ({} if self.times is None else {ROWS: self.times})
+        frame = make_lines(head | dict(columns), labels or {})
+        more = self.some.bounds(summary, shares) | dict(bounds or {})
+        return Scenario(name, title, self.by, summary, frame, self.holder_only, more, self.some.of)
+
+
+@dataclass(frozen=True)
 class AttackResult:
-    """What one attack gains about one target."""
+    """The result of one attack on one target."""
 
     attack: str
     target: tuple[str, ...]
@@ -180,6 +205,8 @@ class AttackResult:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the attack rests on: sizes, parameters, where the prior is from."""
     notes: tuple[str, ...] = ()
+    knows: str = "more"
+    """What the adversary knows, as `KNOWLEDGE` lists it."""
 
     def __repr__(self) -> str:
         count = f"{len(self.scenarios)} scenario{'' if len(self.scenarios) == 1 else 's'}"
@@ -198,13 +225,14 @@ class AttackResult:
 
     @property
     def shown(self) -> tuple[Scenario, ...]:
-        """The scenarios that are compared: people where the original is known, else published rows."""
+        """The scenarios to compare: people if the original is known, otherwise published rows."""
         people = tuple(scenario for scenario in self.scenarios if scenario.by == "person")
         return people or self.scenarios
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "attack": self.attack,
+            "knows": self.knows,
             "target": list(self.target),
             "adversary": self.adversary,
             "success": self.success,
@@ -216,7 +244,7 @@ class AttackResult:
         }
 
     def records(self) -> pl.DataFrame:
-        """All lines of all scenarios, one below the other."""
+        """Return the lines of all scenarios, one below the other."""
         import polars as pl
 
         parts = []
@@ -227,14 +255,14 @@ class AttackResult:
         return pl.concat(parts, how="diagonal")
 
     def chart(self) -> Any:
-        """The distribution of the measure and the shares, every scenario beside the others."""
+        """Return a chart of the measure's distribution and the shares, for every scenario."""
         from noren.audit.chart import chart
 
         return chart(self)
 
 
 class Attack(BaseModel, ABC):
-    """A way to learn from a release what it should not tell. Fields are options, with help and range."""
+    """An attack on a release. Its fields are the options, with help and range."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -242,8 +270,17 @@ class Attack(BaseModel, ABC):
     """What the adversary knows."""
     success: ClassVar[str]
     """What is measured."""
-    stands_apart: ClassVar[bool] = False
-    """Whether it takes long and shares nothing with other attacks, so that it may run beside them."""
+    knows: ClassVar[str]
+    """How much the adversary knows, as `KNOWLEDGE` lists it."""
+    titles: ClassVar[Mapping[str, str]]
+    """What the figures are called, those that a reader should see first."""
+    truth_titles: ClassVar[Mapping[str, str]] = {"right": "right guess"}
+    """The same of figures that rest on people's true values."""
+    shares: ClassVar[tuple[str, ...]]
+    """Figures between 0 and 1 that are drawn as bars and written in percent."""
+    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
+    measure: ClassVar[str] = "belief"
+    """The column of the frames that is drawn as a distribution."""
     needs_rows: ClassVar[str | None] = "it looks at single rows"
     """Why the counts of different rows do not suffice for it, as part of a sentence; None where they do."""
 
@@ -251,20 +288,26 @@ class Attack(BaseModel, ABC):
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
-        """Why the attack has nothing to attack in this release, as part of a sentence; None where it applies."""
+        """Return why the attack does not apply to this release, as part of a sentence; None if it applies."""
         return None
 
     @abstractmethod
     def run(self, case: Case) -> list[AttackResult]:
-        """One result for every target. Raises where there is nothing to attack."""
+        """Run the attack and return one result per target; raise if there is nothing to attack."""
+
+    def results(self, case: Case) -> list[AttackResult]:
+        """Run the attack; raise if it needs rows and the case has only counts."""
+        if case.counts and self.needs_rows is not None:
+            raise QueryError(f"the {self.name} attack does not run on counts: {self.needs_rows}.", hint=f"{ALONE}.")
+        return self.run(case)
 
     def demand(self, release: Release) -> None:
-        """Refuse a release in which there is nothing to attack."""
+        """Raise if the release has nothing that this attack could use."""
         if (reason := self.applies(release)) is not None:
             raise self.refusal(reason)
 
     def refusal(self, reason: str) -> QueryError:
-        """The error that says why there is nothing to attack."""
+        """Return the error that explains why there is nothing to attack."""
         return QueryError(f"the {self.name} attack does not apply to this release: {reason}.")
 
     def make_result(
@@ -272,16 +315,20 @@ class Attack(BaseModel, ABC):
         target: Sequence[str],
         baseline: Mapping[str, float],
         scenarios: Sequence[Scenario],
-        titles: Mapping[str, str],
-        shares: tuple[str, ...],
         facts: Mapping[str, Any],
         notes: Iterable[str],
-        measure: str = "belief",
+        truth: bool = False,
+        titles: Mapping[str, str] | None = None,
+        shares: tuple[str, ...] | None = None,
     ) -> AttackResult:
-        """What this attack gains about one target."""
+        """Return the result of this attack on one target; with `truth`, figures of right guesses are among them."""
+        called = {**(self.titles if titles is None else titles), **(self.truth_titles if truth else {})}
+        drawn = (*(self.shares if shares is None else shares), *(self.truth_shares if truth else ()))
         found, said = tuple(scenarios), tuple(notes)
         known = self.adversary, self.success, baseline
-        return AttackResult(self.name, tuple(target), *known, found, titles, measure, shares, facts, said)
+        return AttackResult(
+            self.name, tuple(target), *known, found, called, self.measure, drawn, facts, said, self.knows
+        )
 
 
 COLUMNS: dict[str, type] = {
@@ -297,14 +344,15 @@ COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Attacks(Results[AttackResult]):
-    """What an adversary gains about every target.
+    """The results of several attacks: what an adversary learns about every target.
 
-    `frame` has one row per result and scenario: how many people or rows were looked at, then the figures by name.
+    `frame` has one row per result and scenario: the number of people or rows that were measured, then the figures by
+    name.
     """
 
     @property
     def holder_only(self) -> bool:
-        """Whether some figure rests on the original."""
+        """Whether some figure was computed from the original, so that only the holder may see it."""
         return any(result.holder_only for result in self)
 
     @property
@@ -344,25 +392,6 @@ class Attacks(Results[AttackResult]):
         return (*notes, *([f"Some of this {HOLDER_ONLY}."] if self.holder_only else []))
 
 
-LARGE = 500_000
-"""Rows from which on it pays."""
-Run = Callable[[], "list[AttackResult]"]
-
-
-def runs(attacks: Sequence[Attack], case: Case) -> list[Run]:
-    """For every attack how to get its results: it then runs, or has begun here. What went wrong is raised there."""
-    begun = apart(attacks, case) if len(attacks) > 1 else {}
-    return [begun.get(one.name) or partial(_run, one, case) for one in attacks]
-
-
-def _run(attack: Attack, case: Case) -> list[AttackResult]:
-    case.demand_counts(attack)
-    return attack.run(case)
-
-
-def apart(attacks: Sequence[Attack], case: Case) -> dict[str, Run]:
-    """Those that stand apart, begun; of a release that is not large, none."""
-    if case.release.rows < LARGE:
-        return {}
-    silent = replace(case, stage=quiet)  # two bars at once are none
-    return {one.name: Begun(partial(_run, one, silent)) for one in attacks if one.stands_apart}
+def order_attacks(attacks: Iterable[Attack]) -> list[Attack]:
+    """Return the attacks in their order: those that need the least knowledge come first."""
+    return sorted(attacks, key=lambda one: list(KNOWLEDGE).index(one.knows))

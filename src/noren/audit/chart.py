@@ -1,4 +1,4 @@
-"""An attack as a chart: how much is believed about how many people, and the figures that sum it up."""
+"""Charts of an attack: the distribution of beliefs over people, and summary figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAR = 13
 
 
 def chart(*results: AttackResult) -> Any:
-    """One picture per result, one below the other."""
+    """Return one picture per result, one below the other."""
     import altair as alt
 
     pictures = [_picture(result) for result in results]
@@ -46,7 +46,7 @@ def chart(*results: AttackResult) -> Any:
 
 
 def _picture(result: AttackResult) -> Any:
-    """Left the curve of every scenario, right the shares; the baseline is grey."""
+    """Draw the curve of every scenario on the left and the shares on the right; the baseline is grey."""
     import altair as alt
 
     names = [BEFORE, *(scenario.title for scenario in result.shown)]
@@ -67,7 +67,7 @@ def _colours(count: int) -> list[str]:
 
 
 def steps(scenario: Scenario, measure: str) -> list[tuple[float, float]]:
-    """Points (x, share of lines with a measure of at least x), thinned to what a reader can see."""
+    """Return points (x, share of lines with a measure of at least x), thinned to what a reader can see."""
     frame = scenario.frame.sort(measure)
     found = frame[measure].to_numpy()
     rows = frame[ROWS].to_numpy() if ROWS in frame.columns else np.ones(len(found), np.int64)
@@ -139,7 +139,7 @@ def _bars(result: AttackResult, names: list[str], scale: Any) -> Any:
 
 
 def _height(result: AttackResult) -> int:
-    """As high as the bars need, and the curves beside them."""
+    """Return the height that bars and curves need."""
     return max(220, len(result.shares) * (len(result.shown) + 2) * BAR)
 
 

@@ -1,4 +1,4 @@
-"""Attacks on secrets in classes: find the rows that could be a person's, and see what they tell.
+"""Attacks on secrets in classes: find the rows that could be a person's, and see what they disclose.
 
 An attack says what it concludes from a distribution over base values; this file takes it through the scenarios: the
 raw table, the release for the people of the original, and the published rows for an outsider.
@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario, make_lines
-from noren.audit.people import known_people
-from noren.audit.sample import ROWS, Sample, Times
+from noren.audit.base import Attack, AttackResult, Case, Lines, Scenario
+from noren.audit.people import known_people, person_lines
+from noren.audit.sample import Sample, Times
 from noren.audit.targets import (
     Target,
     in_release,
@@ -43,11 +43,6 @@ Columns = dict[str, NDArray]
 class ClassAttack(Attack):
     """An attack on the secrets of classes, groups or decoy sets, column by column."""
 
-    titles: ClassVar[Mapping[str, str]]
-    truth_titles: ClassVar[Mapping[str, str]] = {}
-    measure: ClassVar[str] = "belief"
-    shares: ClassVar[tuple[str, ...]]
-    truth_shares: ClassVar[tuple[str, ...]] = ()
     needs_rows: ClassVar[str | None] = None
 
     @classmethod
@@ -58,18 +53,18 @@ class ClassAttack(Attack):
 
     @abstractmethod
     def concludes(self, told: Histograms, target: Target) -> Columns:
-        """Figures for every set of rows."""
+        """Return the figures of every set of rows."""
 
     def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
-        """Figures for people whose true value is known: set of[i] and value truth[i]."""
+        """Return the figures of people whose true value is known: set of[i] and value truth[i]."""
         return {}
 
     @abstractmethod
     def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
-        """Figures over all lines, each of which stands for so many rows."""
+        """Return the figures over all lines, each of which represents several rows."""
 
     def labels(self, target: Target) -> dict[str, Sequence[str]]:
-        """Figures that are codes (-1 for none), and what the codes are called."""
+        """Return the columns of figures that are codes (-1 for none), with their labels."""
         return {"value": target.labels}
 
     def facts(self, target: Target) -> dict[str, Any]:
@@ -79,7 +74,7 @@ class ClassAttack(Attack):
         return []
 
     def suits(self, statement: Statement) -> str | None:
-        """Why one column cannot be attacked, or None."""
+        """Return why one column cannot be attacked, or None."""
         return None
 
     # ------------------------------------------------------------------ scenarios
@@ -109,24 +104,19 @@ class ClassAttack(Attack):
         with case.stage(f"Attacking {statement.name}", None):
             target = replace(published_target(case, statement, None if raw is None else raw.prior), memory={})
             if people is not None and raw is not None:
-                who = case.measured(people.n)
+                lines = person_lines(case, people)
+                who = lines.some
                 truth = raw.statement.key(raw.cells)[who[raw.kind]]
-                lines, _ = self._lines(raw, [who.among(raw.own)], len(truth), truth)
-                scenarios.append(self._scenario("raw", "raw table", "person", lines, raw, who[people.rows], who))
-                lines, groups = self._lines(target, in_release(case, people, names, who), len(truth), truth)
+                found = self._figures(raw, [who.among(raw.own)], len(truth), truth)
+                scenarios.append(self._scenario("raw", "raw table", lines, found, raw))
+                found = self._figures(target, in_release(case, people, names, who), len(truth), truth)
                 title = f"this release, by {', '.join(names) or 'no column'}" if lost else "this release"
-                scenarios.append(self._scenario("release", title, "person", lines, target, who[people.rows], who))
-                notes += [*who.note(), *_found(groups, who)]
-            some = case.measured_lines(target.times)
-            rows, _ = self._lines(target, [some.among(target.own)], len(some), None)
-            title = "this release, row by row"
-            holder_only = truth is not None
-            scenarios.append(
-                self._scenario(
-                    "release-rows", title, "row", rows, target, some.lines + 1, some, holder_only, target.times
-                )
-            )
-            notes += some.note("rows") if truth is None else []
+                scenarios.append(self._scenario("release", title, lines, found, target))
+                notes += [*who.note(), *found_notes(found["groups"], who)]
+            lines = case.row_lines(target.times, truth is not None)
+            rows = self._figures(target, [lines.some.among(target.own)], len(lines.some), None)
+            scenarios.append(self._scenario("release-rows", "this release, row by row", lines, rows, target))
+            notes += lines.some.note("rows") if truth is None else []
         if lost and truth is not None:
             notes.append(self._lower(lost, scenarios[-1].summary))
         facts = {"prior_from": target.basis, "values": target.d, "classes": len(target.own.bounds) - 1}
@@ -134,25 +124,21 @@ class ClassAttack(Attack):
             target=(statement.name,),
             baseline=self._baseline(target, truth),
             scenarios=scenarios,
-            titles={**self.titles, **(self.truth_titles if truth is not None else {})},
-            measure=self.measure,
-            shares=(*self.shares, *(self.truth_shares if truth is not None else ())),
             facts=facts | self.facts(target),
             notes=(*notes, *self.notes(target, rows)),
+            truth=truth is not None,
         )
 
     def _lower(self, lost: Sequence[str], rows: Mapping[str, float]) -> str:
-        """People are found by some columns only, which is less than an adversary may know: say how much it could be."""
+        """Note that adversaries who know more columns learn more, with an upper bound of how much."""
         most = ", ".join(f"{self.titles[share]} {rows[share]:.1%}" for share in self.shares)
         return (
-            f"{_listed(lost)}: published as sets or groups and not used to find people, so the figures of people are "
-            f"too low for an adversary who knows them as well; where the very row is known, they are: {most}"
+            f"{_listed(lost)}: published as sets or groups and not used to find people, so figures per person are "
+            f"too low for an adversary who knows these columns; for one who knows the exact row, they are: {most}"
         )
 
-    def _lines(
-        self, target: Target, found: Iterable[Matches], lines: int, truth: NDArray | None
-    ) -> tuple[Columns, NDArray[np.int64]]:
-        """The figures of every line; where no row could be the person's, those of before the release."""
+    def _figures(self, target: Target, found: Iterable[Matches], lines: int, truth: NDArray | None) -> Columns:
+        """Return the figures of every line; a line without a matching row has the figures before the release."""
         groups, rows = np.zeros(lines, np.int64), np.zeros(lines, np.int64)
         out = self._unmoved(target, lines, truth)
         for whole in found:
@@ -160,7 +146,7 @@ class ClassAttack(Attack):
                 groups[part.people], rows[part.people] = part.groups[part.of], target.sizes(part)[part.of]
                 for name, figures in self.judged(target, part, None if truth is None else truth[part.people]).items():
                     out[name][part.people] = figures
-        return {"groups": groups, "candidates": rows} | out, groups
+        return {"groups": groups, "candidates": rows} | out
 
     def judged(self, target: Target, part: Matches, truth: NDArray | None) -> Columns:
         """The figures of some lines."""
@@ -180,32 +166,18 @@ class ClassAttack(Attack):
     def _baseline(self, target: Target, truth: NDArray | None) -> dict[str, float]:
         return self.sums(self._unmoved(target, 1 if truth is None else len(truth), truth), target)
 
-    def _scenario(
-        self,
-        name: str,
-        title: str,
-        by: Any,
-        lines: Columns,
-        target: Target,
-        numbers: NDArray,
-        some: Sample,
-        holder_only: bool = True,
-        times: Times = None,
-    ) -> Scenario:
-        summary = self.sums(lines, target, times)
-        if by == "person":
-            summary["without_group"] = some.scaled(int((lines["groups"] == 0).sum()))
-        shares = (*self.shares, *self.truth_shares)
-        head = {"record": numbers} | ({} if times is None else {ROWS: times})
-        frame = make_lines(head | lines, self.labels(target))
-        return Scenario(name, title, by, summary, frame, holder_only, some.bounds(summary, shares), some.of)
+    def _scenario(self, name: str, title: str, lines: Lines, figures: Columns, target: Target) -> Scenario:
+        summary = self.sums(figures, target, lines.times)
+        if lines.by == "person":
+            summary["without_group"] = lines.some.scaled(int((figures["groups"] == 0).sum()))
+        return lines.scenario(name, title, summary, figures, (*self.shares, *self.truth_shares), self.labels(target))
 
 
 # ---------------------------------------------------------------------- figures that several attacks need
 
 
 def best_guess(told: Histograms) -> Columns:
-    """The largest belief of every set, the first value that is believed so, and how many are."""
+    """Return the largest belief of every set, the first value with this belief, and the number of ties."""
     belief = told.largest(told.share)
     best = told.share >= belief[told.owner] - TIE
     first = np.minimum.reduceat(np.where(best, told.value, np.iinfo(np.int64).max), told.starts[:-1])
@@ -213,7 +185,7 @@ def best_guess(told: Histograms) -> Columns:
 
 
 def belief_in(told: Histograms, of: NDArray, value: NDArray, d: int) -> NDArray[np.float64]:
-    """What set of[i] makes one believe in value[i]."""
+    """Return the belief of set of[i] in value[i]."""
     key = told.owner * np.int64(d) + told.value
     wanted = of * np.int64(d) + value
     if not len(key):
@@ -223,25 +195,30 @@ def belief_in(told: Histograms, of: NDArray, value: NDArray, d: int) -> NDArray[
 
 
 def guessed(told: Histograms, found: Columns, of: NDArray, truth: NDArray, d: int) -> Columns:
-    """The belief in the truth, and the chance that the best guess is right: 1 over the ties if it is among them."""
+    """Return the belief in the true value, and the probability that the best guess is right."""
     inside = belief_in(told, of, truth, d)
     right = np.where(inside >= found["belief"][of] - TIE, 1 / found["ties"][of], 0.0)
     return {"truth_belief": inside, "right": right}
 
 
-def _found(groups: NDArray[np.int64], who: Sample) -> list[str]:
+def found_notes(groups: NDArray[np.int64], who: Sample, what: str = "class") -> list[str]:
+    """Return notes about the people who were looked up in a release."""
     lost, several = int((groups == 0).sum()), int((groups > 1).sum())
+    many = f"{what}es" if what.endswith("s") else f"{what}s"
     out = []
     if lost:
-        out.append(
-            f"{_people(lost, 'fall', who)} into no published class, so that only what was known before is believed"
-        )
+        fall = count_people(lost, "fall", who)
+        out.append(f"{fall} into no published {what} and are measured with the belief before the release")
     if several:
-        out.append(f"{_people(several, 'fall', who)} into several published classes, and all their records count")
+        out.append(
+            f"{count_people(several, 'fall', who)} into several published {many}; the records of all of these are "
+            "counted"
+        )
     return out
 
 
-def _people(count: int, verb: str, who: Sample) -> str:
+def count_people(count: int, verb: str, who: Sample) -> str:
+    """Write a number of people and a verb in words."""
     return f"1 person {verb}s" if count == 1 and who.whole else f"{who.count(count)} people {verb}"
 
 

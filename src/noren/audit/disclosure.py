@@ -1,4 +1,4 @@
-"""Positive and negative disclosure: what becomes likely that was not, and what can be ruled out.
+"""Positive and negative disclosure: values that become likely, and values that are excluded.
 
 Positive is the rho1-to-rho2 breach of Evfimievski, Gehrke and Srikant (2003): a value believed with at most rho1
 before and with at least rho2 after; downward, from at least rho2 to at most rho1. Negative disclosure
@@ -27,30 +27,32 @@ NOTHING = 1e-12
 
 
 class Disclosure(ClassAttack):
-    """Find a person's class and compare what is believed with what was believed before."""
+    """Find a person's class, and compare beliefs after the release with beliefs before it."""
 
+    knows: ClassVar[str] = "a person"
     adversary: ClassVar[str] = (
-        "knows that a person is in the table, the person's exact quasi-identifiers, and how common the sensitive "
-        "values are overall; of a decoy set, which row is the person's"
+        "knows that a person is in the table, the person's exact quasi-identifiers, and the overall frequencies of "
+        "the sensitive values; for decoy sets, also which row belongs to the person"
     )
     success: ClassVar[str] = (
-        "the share of records with a value that was believed at most rho1 before and at least rho2 now (positive), "
-        "and the values, or what share of everybody has them, that are ruled out (negative)"
+        "positive: the share of records with a value believed at most rho1 before and at least rho2 after; "
+        "negative: the values that are ruled out, and the share of all people who have them"
     )
     titles: ClassVar[Mapping[str, str]] = {
         "positive": "positive",
         "downward": "downward",
-        "negative": "some value ruled out",
+        "negative": "any value ruled out",
         "mean_excluded": "mean values ruled out",
         "mean_excluded_mass": "mean share ruled out",
     }
     truth_titles: ClassVar[Mapping[str, str]] = {"right": "positive and true"}
     shares: ClassVar[tuple[str, ...]] = ("positive", "downward", "negative", "mean_excluded_mass")
-    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
 
     name: Literal["disclosure"] = "disclosure"
-    rho1: float = Field(default=0.3, gt=0, lt=1, description="What is believed at most this much is not yet known.")
-    rho2: float = Field(default=0.7, gt=0, lt=1, description="What is believed at least this much is disclosed.")
+    rho1: float = Field(default=0.3, gt=0, lt=1, description="Belief before the release: at most rho1.")
+    rho2: float = Field(
+        default=0.7, gt=0, lt=1, description=("Belief after the release from which a value counts as disclosed.")
+    )
 
     @model_validator(mode="after")
     def _rises(self) -> Disclosure:
@@ -79,7 +81,7 @@ class Disclosure(ClassAttack):
         }
 
     def _downward(self, told: Histograms, target: Target) -> NDArray[np.bool_]:
-        """Whether a value that nearly everybody has is nearly ruled out. There are at most 1 / rho2 such values."""
+        """Return whether a value that nearly everybody has is nearly excluded. At most 1 / rho2 values can be such."""
         out, sets = np.zeros(len(told), bool), np.arange(len(told))
         for value in np.flatnonzero(target.prior >= self.rho2 - NOTHING).tolist():
             out |= belief_in(told, sets, np.full(len(told), value), target.d) <= self.rho1 + NOTHING
@@ -112,19 +114,21 @@ class Disclosure(ClassAttack):
 
     @property
     def _odds(self) -> float:
-        """The likelihood ratio below which nothing can rise from rho1 to rho2."""
+        """Return the likelihood ratio below which no belief can rise from rho1 to rho2."""
         return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
 
     def notes(self, target: Target, rows: Columns) -> list[str]:
         facts = self.facts(target)
         if facts.get("bounded"):
             return [
-                f"by the design no set is more than {facts['gamma']:.3g} times likelier under one value than under "
-                f"another, so no property at all can rise from {self.rho1:g} to {self.rho2:g}, whatever the prior"
+                (
+                    f"under the design no set is more than {facts['gamma']:.3g} times likelier for one value than for "
+                    f"another, so no belief can rise from {self.rho1:g} to {self.rho2:g}, whatever the prior"
+                )
             ]
         return []
 
 
 def _occurring(target: Target) -> int:
-    """Values that somebody has."""
+    """Return the number of values that occur."""
     return int((target.prior > NOTHING).sum())

@@ -1,4 +1,4 @@
-"""The homogeneity and the skewness attack: what a class tells because its records agree in the target.
+"""The homogeneity and the skewness attack: what a class discloses because its records agree in the secret.
 
 A class with one sensitive value tells it of all its members, however many they are (Machanavajjhala et al. 2007). A
 class whose distribution leans away from the overall one makes a rare value likely, even where it holds many values
@@ -21,15 +21,16 @@ from noren.models.histograms import Histograms
 
 
 class Homogeneity(ClassAttack):
-    """Find a person's class and guess its commonest sensitive value."""
+    """Find a person's class and guess its most frequent sensitive value."""
 
+    knows: ClassVar[str] = "a person"
     adversary: ClassVar[str] = (
-        "knows that a person is in the table, the person's exact quasi-identifiers, and how common the sensitive "
-        "values are overall; of a decoy set, which row is the person's"
+        "knows that a person is in the table, the person's exact quasi-identifiers, and the overall frequencies of "
+        "the sensitive values; for decoy sets, also which row belongs to the person"
     )
     success: ClassVar[str] = (
-        "the share of records whose class has one value alone; the largest belief in one value, what it gains over "
-        "the overall distribution, and how many times likelier a value becomes (skewness)"
+        "the share of records whose class has a single value; the largest belief in one value, its gain over the "
+        "overall distribution, and how many times likelier a value becomes (skewness)"
     )
     titles: ClassVar[Mapping[str, str]] = {
         "certain": "certain",
@@ -42,10 +43,9 @@ class Homogeneity(ClassAttack):
     }
     truth_titles: ClassVar[Mapping[str, str]] = {"right": "right guess", "mean_truth_belief": "belief in the truth"}
     shares: ClassVar[tuple[str, ...]] = ("certain", "above", "mean_belief")
-    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
 
     name: Literal["homogeneity"] = "homogeneity"
-    threshold: float = Field(default=0.5, ge=0, lt=1, description="A belief above this counts as nearly told.")
+    threshold: float = Field(default=0.5, ge=0, lt=1, description="A belief above this counts as nearly certain.")
 
     def concludes(self, told: Histograms, target: Target) -> Columns:
         prior = target.prior[told.value]

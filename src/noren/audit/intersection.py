@@ -1,24 +1,19 @@
-"""The intersection attack: what two or more releases about the same people tell together.
+"""The intersection attack: what two or more releases about the same people disclose together.
 
-Decoy sets: rows are matched by columns that both releases publish exactly and that make a row unique in either, then
-the sets of a person are read together. Sets drawn anew share little but the truth; memoised ones are the same again
-and tell nothing new. General values and groups: a person who is in all tables has one of the values that are possible
-in every one of them (the composition attack of Ganta, Kasiviswanathan and Smith, 2008); whoever plays it must know the
-person's quasi-identifiers, so it needs the original.
-
+Rows of decoy sets are matched by columns that both releases publish exactly and that make a row unique in either, then
+the sets of a person are read together. Sets drawn anew share little but the truth; memoised ones are the same again.
 Without another release the attack asks what would happen if this one were made again with new decoys.
 
-General values and groups of several releases, intersected person by person.
-
-In every release a person's record is one of those whose published quasi-identifiers cover the person's own. The values
-that these records may have are possible; what is possible in all releases is left. Groups beside exact columns need no
-original: whoever finds the same exact row in two releases intersects its groups.
+Generalised values and groups: a person who is in all tables has one of the values that are possible in every one of
+them (the composition attack of Ganta, Kasiviswanathan and Smith, 2008). Records are found by the person's
+quasi-identifiers, which needs the original; groups beside exact columns are found by the same exact row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -27,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.base import Attack, AttackResult, Case, Lines, Scenario
 from noren.audit.people import People, exact_statements, exact_texts, known_people, same_rows, unique_pairs
-from noren.audit.sample import LEVEL, wilson
+from noren.audit.sample import LEVEL, sample_of, wilson
 from noren.audit.sets import (
     CERTAIN,
+    Believed,
     Sets,
     believe,
-    constant,
     drawn_anew,
     drawn_statements,
     portions,
@@ -57,14 +52,11 @@ if TYPE_CHECKING:
 
 SIMULATED = 20_000
 """People who are simulated where there is no other release."""
-TITLES = {"alone": "one value left", "mean_left": "values left", "mean_belief": "mean belief"}
-TRUTH_TITLES = {"right": "right guess"}
-SHARES = ("alone", "mean_belief")
 
 
 @dataclass(frozen=True)
 class OtherSets:
-    """One more release: the sets of the matched people, and which of them merely repeat the first."""
+    """The sets of the matched people in another release, and which of them only repeat the first release."""
 
     sets: Sets
     place: NDArray[np.int64]
@@ -72,7 +64,7 @@ class OtherSets:
     repeats: NDArray[np.bool_]
 
     def likelihood(self, rows: slice, d: int) -> NDArray[np.float64]:
-        """(rows, values of the first domain). A value that this release cannot hold is impossible."""
+        """Return a (rows, values of the first domain) array; a value that this release cannot contain is impossible."""
         own = self.sets.likelihood(rows)
         out = np.zeros((own.shape[0], d))
         known = self.place >= 0
@@ -84,27 +76,42 @@ class OtherSets:
 class Intersection(Attack):
     """Several releases of the same people, read together."""
 
+    knows: ClassVar[str] = "more"
     adversary: ClassVar[str] = (
-        "has all the releases, knows that a person is in each, and recognises rows of one person by exactly published "
-        "columns (for general values by the person's quasi-identifiers)"
+        "has all the releases, knows that a person is in each, and recognises the person's rows by columns that "
+        "are published exactly (in generalised releases, by the person's quasi-identifiers)"
     )
-    success: ClassVar[str] = "the share of recognised people with a single value left, and how many values are left"
+    success: ClassVar[str] = (
+        "the share of recognised people with a single possible value left, and the number of possible values left"
+    )
     needs_rows: ClassVar[str | None] = "it recognises single rows in two releases"
+    titles: ClassVar[Mapping[str, str]] = {
+        "alone": "one value left",
+        "mean_left": "values left",
+        "mean_belief": "mean belief",
+    }
+    shares: ClassVar[tuple[str, ...]] = ("alone", "mean_belief")
 
     name: Literal["intersection"] = "intersection"
     other: tuple[str, ...] = Field(
         default=(), description="Directories of further releases of the same people, separated by commas."
     )
     later: tuple[str, ...] = Field(
-        default=(), description="The originals of the further releases: who is in all of them is then known by key."
+        default=(),
+        description=("The originals of the further releases: people in all of them are then matched by key."),
     )
     m: int | None = Field(
         default=None,
         ge=2,
-        description="Fewer values left than this expose a person. Default: what is required.",
+        description=(
+            "A person with fewer possible values than this is exposed. Default: the number that the policy requires."
+        ),
     )
     again: int = Field(
-        default=5, ge=2, le=50, description="Without another release: how often this one is made with new decoys."
+        default=5,
+        ge=2,
+        le=50,
+        description=("Without another release: how many times this one is made again with new decoys."),
     )
 
     @field_validator("other", "later", mode="before")
@@ -116,12 +123,12 @@ class Intersection(Attack):
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
-        """Why there is nothing to attack; None if there is."""
+        """Return why the attack does not apply; None if it applies."""
         if drawn_statements(release):
             return None
         if release.rows_per_record > 1:
-            return "it publishes the members of sets in shuffled rows, and nobody sees which belong together"
-        return "general values are intersected with those of a second release only, which the option other names"
+            return "it publishes the members of sets in shuffled rows, so the rows of a person cannot be matched"
+        return "generalised values are intersected with those of one second release only, given by the option `other`"
 
     def run(self, case: Case) -> list[AttackResult]:
         if (reason := self.applies(case.release)) is not None and (case.release.rows_per_record > 1 or not self.other):
@@ -155,7 +162,9 @@ class Intersection(Attack):
             if both:
                 out.append(self._one(case, one.take(rows), both, rows, people, truth_rows[rows]))
         if not out:
-            raise QueryError("no other release publishes the same decoy columns.", hint="Name releases of this table.")
+            raise QueryError(
+                "no other release publishes the same decoy columns.", hint=("Give releases of the same table.")
+            )
         return out
 
     def _one(
@@ -177,35 +186,31 @@ class Intersection(Attack):
             more = [OtherSets(one.sets.take(known), one.place, one.repeats[known]) for one in more]
             truth = people.truth(own.statement)[person]
             if not len(rows):
-                raise DataError("nobody of the original is recognised in all releases.", hint="Leave out the original.")
-        before = believe(len(own), d, constant(prior), own.likelihood, truth)
-        scenarios = [_scenario("releases-1", "this release alone", before, before, rows, own, truth is not None)]
+                raise DataError(
+                    "nobody of the original is recognised in all releases.",
+                    hint=("Run the attack without the original."),
+                )
+        before = believe(len(own), prior, [own.likelihood], truth)
+        scenarios = [_scenario("releases-1", "this release alone", before, before, rows + 1, own, truth is not None)]
         for many in range(1, len(more) + 1):
-            told = [one.likelihood for one in more[:many]]
-
-            def evidence(at: slice, told: Any = told) -> NDArray[np.float64]:
-                out = own.likelihood(at)
-                for one in told:
-                    out = out * one(at, d)
-                return np.asarray(out)
-
-            found = believe(len(own), d, constant(prior), evidence, truth)
+            told = [partial(one.likelihood, d=d) for one in more[:many]]
+            found = believe(len(own), prior, [own.likelihood, *told], truth)
             title = f"{many + 1} releases"
-            scenarios.append(_scenario(f"releases-{many + 1}", title, found, before, rows, own, truth is not None))
+            scenarios.append(_scenario(f"releases-{many + 1}", title, found, before, rows + 1, own, truth is not None))
         matched: dict[str, Any] = {"matched": len(own), "records": case.release.records, "releases": len(more) + 1}
         same = [float(one.repeats.mean()) for one in more]
         notes = [f"{len(own):,} of {case.release.records:,} rows are recognised in all releases"]
         if all(share == 1 for share in same):
-            notes.append("all sets are memoised and the same again: nothing is gained")
+            notes.append("all sets are memoised and repeat: nothing is gained")
         elif any(same):
             notes.append(f"{max(same):.1%} of the recognised rows repeat a memoised set")
         matched["repeated_sets"] = same
-        return self._result(own, _unmoved(prior, truth), scenarios, matched, notes, truth is not None)
+        return self._result(own, prior, scenarios, matched, notes, truth)
 
     # ------------------------------------------------------------------ the same again
 
     def _simulated(self, case: Case, name: str, one: Sets) -> AttackResult:
-        """Sets of as many people as are needed for a tight bound, drawn again and again by the published design."""
+        """Draw sets by the published design repeatedly, for as many people as a tight bound needs."""
         people = None if case.original is None else known_people(case)
         if people is None:
             prior = case.estimate([name])
@@ -215,54 +220,41 @@ class Intersection(Attack):
             prior, pick = tabulated([codes], [one.design.d]), codes[:SIMULATED]
         truth = np.asarray(pick, np.int64)
         drawn = [drawn_anew({name: one}, {name: truth}, str(number))[name] for number in range(self.again)]
-        before = believe(len(truth), one.design.d, constant(prior), drawn[0].likelihood, truth)
+        before = believe(len(truth), prior, [drawn[0].likelihood], truth)
         everybody, holder_only = np.arange(1, len(truth) + 1), people is not None
         scenarios = [_scenario("again-1", "this release alone", before, before, everybody, one, holder_only)]
         for many in range(2, self.again + 1):
-
-            def evidence(at: slice, many: int = many) -> NDArray[np.float64]:
-                return np.asarray(np.prod([sets.likelihood(at) for sets in drawn[:many]], axis=0))
-
-            found = believe(len(truth), one.design.d, constant(prior), evidence, truth)
+            found = believe(len(truth), prior, [sets.likelihood for sets in drawn[:many]], truth)
             title = f"{many} releases with new decoys"
             scenarios.append(_scenario(f"again-{many}", title, found, before, everybody, one, holder_only))
-        note = "simulated: as if this release were made again without memoised decoys"
+        note = "simulated: the release is made again with fresh decoys"
         if case.release.manifest.randomness == "memoised":
-            note += "; it is memoised, so that under its secret nothing of this happens"
+            note += "; the real release is memoised: releases under its secret repeat the sets and disclose nothing new"
         facts = {"simulated": len(truth), "releases": self.again}
-        return self._result(one, _unmoved(prior, truth), scenarios, facts, [note], True)
+        return self._result(one, prior, scenarios, facts, [note], truth)
 
     def _result(
         self,
         own: Sets,
-        baseline: dict[str, float],
+        prior: NDArray[np.float64],
         scenarios: Sequence[Scenario],
         facts: Mapping[str, Any],
         notes: Sequence[str],
-        truth: bool,
+        truth: NDArray | None,
     ) -> AttackResult:
-        bounds = f"bounds are Wilson's, {LEVEL:.0%}, over the chance of the decoys"
+        bounds = f"Wilson intervals ({LEVEL:.0%}) cover the randomness of the decoys"
         return self.make_result(
             target=(own.name,),
-            baseline=baseline,
+            baseline=_figures(believe(1 if truth is None else len(truth), prior, (), truth)),
             scenarios=scenarios,
-            titles=TITLES | (TRUTH_TITLES if truth else {}),
-            shares=(*SHARES, *(("right",) if truth else ())),
             facts={"values": own.design.d, "l": own.design.eta} | dict(facts),
             notes=(*notes, bounds),
+            truth=truth is not None,
         )
 
 
-def _unmoved(prior: NDArray[np.float64], truth: NDArray | None) -> dict[str, float]:
-    """The same figures for one who knows how common the values are, and no release."""
-    peak, left = float(prior.max()), int((prior > 0).sum())
-    out = {"alone": float(left == 1), "mean_left": float(left), "mean_belief": peak}
-    out |= {"certain": float(peak >= CERTAIN), "impossible": 0.0}
-    return out | ({} if truth is None else {"right": float((truth == prior.argmax()).mean())})
-
-
-def _figures(found: Any) -> dict[str, float]:
-    """The figures of one reading of sets."""
+def _figures(found: Believed) -> dict[str, float]:
+    """Compute the figures from one interpretation of the sets."""
     out = {
         "alone": float((found.left == 1).mean()),
         "mean_left": float(found.left.mean()),
@@ -273,21 +265,19 @@ def _figures(found: Any) -> dict[str, float]:
     return out | ({} if found.right is None else {"right": float(found.right.mean())})
 
 
-def _scenario(name: str, title: str, found: Any, before: Any, rows: NDArray, own: Sets, holder_only: bool) -> Scenario:
-    import polars as pl
-
-    frame = found.frame(rows + (0 if name.startswith("again") else 1), own.labels).drop("before", "moved")
-    frame = frame.with_columns(left_before=pl.Series(before.left), belief_before=pl.Series(before.belief))
+def _scenario(
+    name: str, title: str, found: Believed, before: Believed, rows: NDArray, own: Sets, holder_only: bool
+) -> Scenario:
+    columns = {key: part for key, part in found.columns().items() if key not in ("before", "moved")}
+    columns |= {"left_before": before.left, "belief_before": before.belief}
     figures = _figures(found)
-    bounds: dict[str, tuple[float, float]] = {}
-    for share in ("alone", "right"):
-        if share in figures:
-            bounds[share] = wilson(figures[share], len(rows))
-    return Scenario(name, title, "person" if holder_only else "row", figures, frame, holder_only, bounds)
+    bounds = {share: wilson(figures[share], len(rows)) for share in figures if share in ("alone", "right")}
+    lines = Lines("person" if holder_only else "row", rows, sample_of(len(rows), 0), holder_only)
+    return lines.scenario(name, title, figures, columns, labels={"value": own.labels}, bounds=bounds)
 
 
 def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: bool) -> OtherSets:
-    """The sets of the same people in another release. Memoised in both and the same: drawn once, not twice."""
+    """Collect the sets of the same people in another release. Memoised equal sets count once."""
     theirs = published_sets(release)[own.name].take(places)
     index = {label: code for code, label in enumerate(own.labels)}
     place = np.array([index.get(label, -1) for label in theirs.labels], np.int64)
@@ -299,14 +289,14 @@ def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: 
 
 
 def compose(attack: Intersection, case: Case, others: Sequence[Release]) -> list[AttackResult]:
-    """One result for every sensitive column that all releases have: people are looked up where the original is known,
-    else rows are recognised by what both publish exactly."""
+    """Return one result for every sensitive column that all releases have. People are looked up if the original is
+    known; otherwise rows are matched by columns that all releases publish exactly."""
     secrets = secret_statements(case.release)
     if large := [one.name for one in secrets if one.column.is_open]:
         raise QueryError(f"column {large[0]!r} has too many values to intersect.", hint="Give it bins.")
     shared = [one for one in secrets if all(one.name in release.columns for release in others)]
     if not shared:
-        raise QueryError("no sensitive column is in all releases.", hint="Name releases of this table.")
+        raise QueryError("the releases have no sensitive column in common.", hint="Give releases of the same table.")
     releases = [case.release, *others]
     if case.original is None:
         return _recognised(attack, releases, shared)
@@ -330,7 +320,7 @@ def compose(attack: Intersection, case: Case, others: Sequence[Release]) -> list
 
 
 def in_all(case: Case, people: People, later: Sequence[str]) -> NDArray[np.bool_]:
-    """Who of the original is in the originals of all later releases, by the key of people; everybody if none is given.
+    """Return who of the original is in all later originals, by the key of people; everybody if none is given.
 
     A person who is gone is covered by other people's rows: intersecting those would be about somebody else.
     """
@@ -343,7 +333,7 @@ def in_all(case: Case, people: People, later: Sequence[str]) -> NDArray[np.bool_
     keys = case.policy.people.key if options.record_key is None else (options.record_key,)
     if len(keys) != 1:
         raise QueryError(
-            "nobody can say who is in both originals: the policy names no key of people.",
+            "people in both originals cannot be matched: the policy names no key of people.",
             hint="Name the column under [randomness] record_key or [people] key.",
         )
     rule = KeyRule(keys[0], options.key_unicode, options.key_spaces, options.key_case)
@@ -351,12 +341,15 @@ def in_all(case: Case, people: People, later: Sequence[str]) -> NDArray[np.bool_
     for data in later:
         out &= mine.is_in(_keys(data, case.policy, rule).implode()).to_numpy()
     if not out.any():
-        raise QueryError("nobody of the original is in all later ones.", hint="Give the tables that were released.")
+        raise QueryError(
+            "no person of the original is in all the later originals.",
+            hint=("Give the tables from which the releases were made."),
+        )
     return np.asarray(out)
 
 
 def _keys(data: Any, policy: Policy, rule: KeyRule) -> pl.Series:
-    """The keys of all records of a table, evened out."""
+    """Return the normalised keys of all records of a table."""
     import polars as pl
     import pyarrow as pa
 
@@ -366,13 +359,13 @@ def _keys(data: Any, policy: Policy, rule: KeyRule) -> pl.Series:
 
 
 def _recognised(attack: Intersection, releases: Sequence[Release], secrets: Sequence[Statement]) -> list[AttackResult]:
-    """Rows that both releases publish exactly but for their groups: whoever recognises one intersects its groups."""
+    """Match rows by the columns that both releases publish exactly, without the groups."""
     grouped = [one for one in secrets if all(release.column(one.name).is_class for release in releases)]
     rows, places = same_rows(releases[0], releases[1:]) if grouped else (np.zeros(0, np.int64), [])
     if not len(rows):
         raise QueryError(
-            "rows of general values belong to nobody in particular, so an outsider has nobody to look up.",
-            hint="Give the original: its people are looked up in every release.",
+            "rows of generalised values cannot be matched to single people without the original.",
+            hint="Give the original, so that its people can be found in every release.",
         )
     out = []
     for secret in grouped:
@@ -383,16 +376,23 @@ def _recognised(attack: Intersection, releases: Sequence[Release], secrets: Sequ
     return out
 
 
-def _of_rows(release: Release, first: Statement, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(rows, values of the first release): what the groups of some rows hold."""
+def _listed(release: Release, first: Statement) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Number every row's cell, and list the values that each cell leaves possible with their bounds. Values are codes
+    of the first release; one extra code is for unknown values."""
     here = release.column(first.name)
     place = np.array([first.domain.index.get(label, first.d) for label in here.domain.values], np.int64)
-    cells, kind = release.cells([here.name])[here.name].take(rows).distinct()
+    cells, kind = release.cells([here.name])[here.name].distinct()
     told = here.possible(cells)
     assert told is not None
-    out = np.zeros((len(cells), first.d + 1), bool)
-    out[owners(told[0]), place[told[1]]] = True
-    return np.asarray(out[kind, :-1])
+    return kind, told[0], place[told[1]]
+
+
+def _of_rows(release: Release, first: Statement, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a (rows, values of the first release) array of the contents of the groups of some rows."""
+    kind, bounds, values = _listed(release, first)
+    out = np.zeros((len(bounds) - 1, first.d + 1), bool)
+    out[owners(bounds), values] = True
+    return np.asarray(out[kind[rows], :-1])
 
 
 def _result(
@@ -405,10 +405,11 @@ def _result(
     truth: NDArray[np.int64] | None,
     facts: Mapping[str, Any],
 ) -> AttackResult:
-    """What is left after every release, for the people or rows that were followed."""
+    """Make the result: the possible values after every release, for the people or rows that were followed."""
     m = attack.m or max(least_of(release, secret.name) for release in releases)
-    n, by = len(rows), "row" if truth is None else "person"
-    baseline, _ = _left(np.broadcast_to(occurring, (n, secret.d)), truth, rows, m)
+    n = len(rows)
+    lines = Lines("row" if truth is None else "person", rows, sample_of(n, 0), truth is not None)
+    baseline, _ = _left(np.broadcast_to(occurring, (n, secret.d)), truth, m)
     possible, scenarios, exposed = np.ones((n, secret.d), bool), [], 0
     alone = np.full(n, secret.d)
     for number, here in enumerate(sets, 1):
@@ -416,29 +417,33 @@ def _result(
         alone = np.minimum(alone, here.sum(axis=1))
         left = possible.sum(axis=1)
         exposed = int(((left < m) & (left < alone)).sum())
-        figures, frame = _left(possible, truth, rows, m)
+        figures, columns = _left(possible, truth, m)
         bounds = {name: wilson(figures[name], n) for name in ("alone", "below")}
         name, title = f"releases-{number}", f"{number} releases" if number > 1 else "this release alone"
-        scenarios.append(Scenario(name, title, by, figures, frame, truth is not None, bounds))  # type: ignore[arg-type]
+        scenarios.append(lines.scenario(name, title, figures, columns, bounds=bounds))
     who = "people" if truth is not None else "rows"
     titles = {"alone": "one value left", "below": f"fewer than {m} left", "mean_left": "values left"}
     return attack.make_result(
         target=(secret.name,),
         baseline=baseline,
         scenarios=scenarios,
-        titles=titles | ({"right": "right guess"} if truth is not None else {}),
-        shares=("alone", "below", "mean_belief", *(("right",) if truth is not None else ())),
+        titles=titles,
+        shares=("alone", "below", "mean_belief"),
+        truth=truth is not None,
         facts={"values": secret.d, "releases": len(releases), "m": m, "exposed": exposed} | dict(facts),
         notes=(
-            f"{exposed:,} of {n:,} {who} are left fewer than {m} values by all releases together and by none alone",
-            "a belief is 1 over the values that are left: how often each occurs is not used",
-            f"bounds are Wilson's, {LEVEL:.0%}, as if these {who} were a sample",
+            (
+                f"{exposed:,} of {n:,} {who} have fewer than {m} possible values in all releases together, but not in "
+                "any single release"
+            ),
+            "a belief is 1 over the number of possible values; frequencies are not used",
+            f"Wilson intervals ({LEVEL:.0%}), with these {who} as a sample",
         ),
     )
 
 
 def least_of(release: Release, column: str) -> int:
-    """How many values a release promises to leave possible of a column; 2 where it promises no number."""
+    """Return how many values of a column the release guarantees to leave possible; 2 if it states no number."""
     found = [2]
     for asked in release.manifest.requirements:
         if column in asked.get("on", ()):
@@ -450,13 +455,9 @@ def least_of(release: Release, column: str) -> int:
 def _possible(
     release: Release, first: Statement, found: tuple[Finder, list[NDArray]], people: int
 ) -> NDArray[np.bool_]:
-    """(people, values of the first release): what somebody who is in this release may have."""
-    here, d = release.column(first.name), first.d
-    place = np.array([first.domain.index.get(label, d) for label in here.domain.values], np.int64)
-    cells, kind = release.cells([here.name])[here.name].distinct()
-    told = here.possible(cells)
-    assert told is not None
-    bounds, values = told
+    """Return a (people, values of the first release) array: the possible values of people in this release."""
+    kind, bounds, values = _listed(release, first)
+    d = first.d
     # one column more for values that the first release does not know, and for people whom nobody covers: all of them
     out = np.zeros((people, d + 1), bool)
     seen = np.zeros(people, bool)
@@ -464,7 +465,7 @@ def _possible(
     for part in finder.candidates(codes, people):
         inside = np.zeros((len(part.bounds) - 1, d + 1), bool)
         left, entries = chosen(bounds, kind[part.order])
-        inside[np.repeat(owners(part.bounds), np.diff(left)), place[values[entries]]] = True
+        inside[np.repeat(owners(part.bounds), np.diff(left)), values[entries]] = True
         out[part.people] = inside[part.of]
         seen[part.people] = True
     out[~seen] = True
@@ -472,10 +473,8 @@ def _possible(
 
 
 def _left(
-    possible: NDArray[np.bool_], truth: NDArray[np.int64] | None, rows: NDArray[np.int64], m: int
-) -> tuple[dict[str, float], Any]:
-    import polars as pl
-
+    possible: NDArray[np.bool_], truth: NDArray[np.int64] | None, m: int
+) -> tuple[dict[str, float], dict[str, NDArray]]:
     left = possible.sum(axis=1)
     belief = 1 / np.maximum(1, left)
     figures = {
@@ -484,10 +483,10 @@ def _left(
         "mean_left": float(left.mean()),
         "mean_belief": float(belief.mean()),
     }
-    frame = {"record": rows, "left": left, "belief": belief}
+    columns = {"left": left, "belief": belief}
     if truth is not None:
         inside = possible[np.arange(len(truth)), np.maximum(truth, 0)] & (truth >= 0)
         right = np.where(inside, belief, 0.0)
         figures |= {"right": float(right.mean()), "truth_lost": float((~inside).mean())}
-        frame["right"] = right
-    return figures, pl.DataFrame({name: pl.Series(part) for name, part in frame.items()})
+        columns["right"] = right
+    return figures, columns

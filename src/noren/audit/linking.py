@@ -14,28 +14,31 @@ who does not think of the knowledge table (paper 001, section 1.1). Classes are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario, make_lines
-from noren.audit.people import People, known_people
-from noren.audit.targets import find_people, searchable, sorted_rows
+from noren.audit.base import Attack, AttackResult, Case, Lines, Scenario
+from noren.audit.class_attack import Columns, count_people, found_notes
+from noren.audit.people import People, known_people, person_lines
+from noren.audit.sample import Sample
+from noren.audit.targets import in_release, published_classes, raw_classes, searchable
 from noren.engines import Recode, Records
-from noren.engines.finding import Finder, Matches, exact_nodes, numbered_sets
+from noren.engines.finding import Finder, Matches, exact_nodes
 from noren.engines.records import priors
 from noren.errors import DataError, NorenError, QueryError
 from noren.methods.mechanism.refusals import repeatable
 from noren.methods.mondrian import Mondrian
 from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
+from noren.models.kernels import beliefs_of_groups, label_beliefs, mean_beliefs
 from noren.models.term_check import linked_terms
 from noren.policy.policy import Policy
-from noren.ragged import in_order, offsets_of, owners, rows_in_order
+from noren.ragged import in_order, numbered_sets, offsets_of
 from noren.release.release import Release
 from noren.schema.column import Column
 from noren.schema.domain import Domain
@@ -43,96 +46,31 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from noren.statements import Statement, TermCells, TermsStatement
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 CERTAIN = 0.999
 TIE = 1e-12
 
 
 @dataclass(frozen=True)
-class Inferred:
-    """One entry per person, or per published row."""
-
-    groups: NDArray[np.int64]
-    """How many groups could hold the person; 0 leaves the adversary with the prior."""
-    candidates: NDArray[np.int64]
-    """How many records could be the person's."""
-    linked_records: NDArray[np.int64]
-    """How many of these are linked to a label at all."""
-    labels: NDArray[np.int64]
-    """How many labels are believed in."""
-    belief: NDArray[np.float64]
-    """The largest belief in one label."""
-    top: NDArray[np.int64]
-    """The first label that is believed so; -1 for none."""
-    ties: NDArray[np.int64]
-    """How many labels are believed so."""
-    belief_linked: NDArray[np.float64]
-    """The largest belief where records that are linked to nothing are left out instead of counted as doubt."""
-    rise: NDArray[np.float64]
-    """The largest difference between a belief and its prior (equation 1)."""
-    truth_belief: NDArray[np.float64] | None = None
-    truth_prior: NDArray[np.float64] | None = None
-    right: NDArray[np.float64] | None = None
-    """The chance that the best guess is right: 1 over the ties if the truth is among them."""
-
-    def frame(self, rows: NDArray[np.int64], adversary: Adversary) -> pl.DataFrame:
-        """One line per person."""
-        columns: dict[str, NDArray] = {"record": rows}
-        for one in fields(self):
-            found = getattr(self, one.name)
-            if one.name == "top":
-                columns |= {"linked": self.labels > 0, "label": found}
-            elif found is not None:
-                columns[one.name] = found
-        return make_lines(columns, {"label": adversary.knowledge.labels})
-
-    def summary(self, adversary: Adversary) -> dict[str, float]:
-        """Figures over all people."""
-        n = max(1, len(self.belief))
-        doubt = 1 - self.linked_records / np.maximum(1, self.candidates)
-        out = {
-            "mean_belief": float(self.belief.sum() / n),
-            "max_belief": float(self.belief.max(initial=0.0)),
-            "certain": float((self.belief >= CERTAIN).sum() / n),
-            "above_half": float((self.belief > 0.5 + TIE).sum() / n),
-            "mean_rise": float(self.rise.sum() / n),
-            "max_rise": float(self.rise.max(initial=-1.0)),
-            "mean_labels": float(self.labels.sum() / n),
-            "linked": float((self.labels > 0).sum() / n),
-            "mean_unlinked_records": float(doubt[self.groups > 0].mean()) if (self.groups > 0).any() else 0.0,
-            "mean_belief_linked": float(self.belief_linked.sum() / n),
-            "max_belief_linked": float(self.belief_linked.max(initial=0.0)),
-            "without_group": int((self.groups == 0).sum()),
-        }
-        if self.right is not None and self.truth_belief is not None:
-            out |= {"right": float(np.nanmean(self.right)), "mean_truth_belief": float(np.nanmean(self.truth_belief))}
-        return out
-
-
-@dataclass(frozen=True)
 class Adversary:
-    """A knowledge table and what is believed about anybody before a release."""
+    """A knowledge table and the prior beliefs of an adversary."""
 
     knowledge: Knowledge
     alpha: NDArray[np.float64]
     prior: bool = False
-    """Whether a record that is linked to nothing tells the prior; otherwise it tells nothing."""
+    """Whether a record that is linked to nothing tells the prior; otherwise it discloses nothing."""
 
     @cached_property
     def _best(self) -> NDArray[np.bool_]:
-        """The labels that are most believed in before."""
+        """Return the labels with the largest prior belief."""
         return np.asarray((self.alpha >= self.alpha.max() - TIE) & (self.alpha > 0))
 
     def _guessed(self, truth: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The chance of guessing right by the prior alone; not a number where the truth is not known."""
+        """Return the probability of a right guess from the prior; NaN where the true label is unknown."""
         chance = self._best / max(1, int(self._best.sum()))
         return np.where(truth < 0, np.nan, chance[truth])
 
     def baseline(self, truth: NDArray[np.int64] | None) -> dict[str, float]:
-        """The figures of `Inferred.summary` before anything is published."""
+        """The figures of `summed_figures` before anything is published."""
         peak = float(self.alpha.max())
         out = {
             "mean_belief": peak,
@@ -149,93 +87,96 @@ class Adversary:
             out |= {"mean_truth_belief": float(self.alpha[known].mean())}
         return out
 
-    def in_groups(self, cells: TermCells, order: NDArray, bounds: NDArray, truth: NDArray[np.int64] | None) -> Inferred:
-        """Everybody's own group: the records of the table are the people."""
-        groups = len(bounds) - 1
-        found = Matches(order, owners(bounds), np.ones(groups, np.int64), order, bounds)
-        return self.in_table(cells, [found], len(cells), truth)
-
-    def in_table(
+    def figures(
         self, cells: TermCells, found: Iterable[Matches], people: int, truth: NDArray[np.int64] | None
-    ) -> Inferred:
-        """What the records that could be each person's tell; where there are none, the prior."""
-        out = self._unmoved(people, truth)
-        for part in found:
-            self._ask(cells, part, truth, out)
-        return out
+    ) -> Columns:
+        """Return the belief about each person from the matching records, or the prior if no record matches.
 
-    def _unmoved(self, people: int, truth: NDArray[np.int64] | None) -> Inferred:
-        """Everybody as before the release."""
+        `groups` could hold the person, with so many `candidates`, of which `linked_records` are linked to a label at
+        all; `label` is the first of the `ties` believed most. `belief_linked` leaves out the records that are linked to
+        nothing instead of counting them as doubt; `rise` is the largest gain over the prior (equation 1).
+        """
         nothing = np.zeros(people, np.int64)
         peak, ties = float(self.alpha.max()), int(self._best.sum())
-        top = int(np.argmax(self._best)) if ties else -1
-        out = Inferred(
-            groups=nothing,
-            candidates=nothing.copy(),
-            linked_records=nothing.copy(),
-            labels=np.full(people, int((self.alpha > 0).sum())),
-            belief=np.full(people, peak),
-            top=np.full(people, top),
-            ties=np.full(people, ties),
-            belief_linked=np.full(people, peak),
-            rise=np.zeros(people),
-        )
-        if truth is None:
-            return out
-        before = np.where(truth < 0, np.nan, self.alpha[truth])
-        known = {"truth_belief": before, "truth_prior": before.copy(), "right": self._guessed(truth)}
-        return Inferred(**{one.name: getattr(out, one.name) for one in fields(out)[:9]}, **known)
-
-    def _ask(self, cells: TermCells, part: Matches, truth: NDArray[np.int64] | None, out: Inferred) -> None:
-        from noren.audit import kernels as kernel
-
-        sets = len(part.bounds) - 1
-        by_set = in_order(part.of)
-        people, of = part.people[by_set], part.of[by_set]
-        if truth is None:
-            asked, asked_bounds = np.empty(0, np.int64), np.zeros(sets + 1, np.int64)
-        else:
-            asked = truth[people]
-            asked_bounds = offsets_of(np.bincount(of, minlength=sets))
-        knowledge = self.knowledge
-        told, answers = kernel.attack_groups(
-            part.order, part.bounds, cells.offsets, cells.data, *knowledge.links,
-            np.asarray(self.alpha, np.float64), self.prior, asked_bounds, asked,
-        )  # fmt: skip
-        out.groups[people] = part.groups[of]
-        out.candidates[people] = np.diff(part.bounds)[of]
-        places = {
-            "linked_records": kernel.LINKED,
-            "labels": kernel.LABELS,
-            "belief": kernel.PEAK,
-            "top": kernel.TOP,
-            "ties": kernel.TIES,
-            "belief_linked": kernel.PEAK_LINKED,
-            "rise": kernel.RISE,
+        out: Columns = {
+            "groups": nothing,
+            "candidates": nothing.copy(),
+            "linked_records": nothing.copy(),
+            "labels": np.full(people, int((self.alpha > 0).sum())),
+            "belief": np.full(people, peak),
+            "linked": nothing,
+            "label": np.full(people, int(np.argmax(self._best)) if ties else -1),
+            "ties": np.full(people, ties),
+            "belief_linked": np.full(people, peak),
+            "rise": np.zeros(people),
         }
-        for name, place in places.items():
-            getattr(out, name)[people] = told[of, place]
-        if truth is not None and out.truth_belief is not None and out.right is not None:
-            out.truth_belief[people] = answers[:, 0]
-            # where nothing is linked, the best guess is that of before
-            guess = np.where(told[of, kernel.PEAK] > 0, answers[:, 1], self._guessed(asked))
-            out.right[people] = guess
+        if truth is not None:
+            before = np.where(truth < 0, np.nan, self.alpha[truth])
+            out |= {"truth_belief": before, "truth_prior": before.copy(), "right": self._guessed(truth)}
+        told = label_beliefs(cells.offsets, cells.data, *self.knowledge.links)
+        for part in found:
+            self._ask(told, part, truth, out)
+        return out | {"linked": out["labels"] > 0}
+
+    def _ask(
+        self, found: tuple[Any, NDArray[np.int64]], part: Matches, truth: NDArray[np.int64] | None, out: Columns
+    ) -> None:
+        by_set = in_order(part.of)
+        begins = offsets_of(np.bincount(part.of, minlength=len(part.bounds) - 1))
+        doubt = self.alpha if self.prior else None
+        for some, linked, alone, belief in beliefs_of_groups(part.order, part.bounds, found, doubt):
+            peak = belief.max(axis=1)
+            best = (belief >= peak[:, None] - TIE) & (peak > 0)[:, None]
+            told = {
+                "groups": part.groups[some], "candidates": np.diff(part.bounds)[some], "linked_records": linked,
+                "labels": (belief > 0).sum(axis=1), "belief": peak, "belief_linked": alone.max(axis=1),
+                "label": np.where(peak > 0, best.argmax(axis=1), -1), "ties": best.sum(axis=1),
+                "rise": (belief - self.alpha).max(axis=1),
+            }  # fmt: skip
+            mine = by_set[begins[some.start] : begins[some.stop]]
+            people, of = part.people[mine], part.of[mine] - some.start
+            for name, figures in told.items():
+                out[name][people] = figures[of]
+            if truth is not None:
+                asked = truth[people]
+                out["truth_belief"][people] = np.where(asked < 0, np.nan, belief[of, asked])
+                # where nothing is linked, the best guess is that of before
+                right = np.where(best[of, asked], 1 / np.maximum(1, told["ties"][of]), 0.0)
+                right = np.where(asked < 0, np.nan, right)
+                out["right"][people] = np.where(peak[of] > 0, right, self._guessed(asked))
+
+
+def summed_figures(figures: Columns) -> dict[str, float]:
+    """Return figures over all people, or rows."""
+    belief, found = figures["belief"], figures["groups"] > 0
+    n = max(1, len(belief))
+    doubt = 1 - figures["linked_records"] / np.maximum(1, figures["candidates"])
+    out = {
+        "mean_belief": float(belief.sum() / n),
+        "max_belief": float(belief.max(initial=0.0)),
+        "certain": float((belief >= CERTAIN).sum() / n),
+        "above_half": float((belief > 0.5 + TIE).sum() / n),
+        "mean_rise": float(figures["rise"].sum() / n),
+        "max_rise": float(figures["rise"].max(initial=-1.0)),
+        "mean_labels": float(figures["labels"].sum() / n),
+        "linked": float(figures["linked"].sum() / n),
+        "mean_unlinked_records": float(doubt[found].mean()) if found.any() else 0.0,
+        "mean_belief_linked": float(figures["belief_linked"].sum() / n),
+        "max_belief_linked": float(figures["belief_linked"].max(initial=0.0)),
+        "without_group": int((~found).sum()),
+    }
+    if "right" in figures:
+        out |= {"right": float(np.nanmean(figures["right"]))}
+        out |= {"mean_truth_belief": float(np.nanmean(figures["truth_belief"]))}
+    return out
 
 
 SHARES = ("certain", "above_half", "mean_belief")
-TITLES = {
-    "mean_belief": "mean belief",
-    "max_belief": "largest belief",
-    "certain": "certain",
-    "above_half": "above 1/2",
-    "mean_rise": "mean rise",
-}
-TRUTH_TITLES = {"right": "right guess", "mean_truth_belief": "belief in the truth"}
 
 
 @dataclass(frozen=True)
 class LinkedTerms:
-    """Columns of terms that one knowledge table links, and the published sets in them."""
+    """The columns of terms that share a knowledge table, and their published sets."""
 
     names: tuple[str, ...]
     knowledge: Knowledge
@@ -243,15 +184,25 @@ class LinkedTerms:
 
 
 class Linking(Attack):
-    """Find a person by quasi-identifiers, then link the terms found to labels."""
+    """Find a person by quasi-identifiers, then link the person's terms to labels."""
 
+    knows: ClassVar[str] = "a person"
     adversary: ClassVar[str] = (
         "has the knowledge table, knows that a person is in the table, and knows the person's exact quasi-identifiers"
     )
     success: ClassVar[str] = (
         "the largest belief in one label about a person, and its rise over the prior; certain from 0.999 on"
     )
-    needs_rows: ClassVar[str | None] = "it links the terms of single rows, of which hardly two have the same"
+    needs_rows: ClassVar[str | None] = "it links the terms of single rows, and hardly two rows have the same terms"
+    shares: ClassVar[tuple[str, ...]] = SHARES
+    titles: ClassVar[Mapping[str, str]] = {
+        "mean_belief": "mean belief",
+        "max_belief": "largest belief",
+        "certain": "certain",
+        "above_half": "above 1/2",
+        "mean_rise": "mean rise",
+    }
+    truth_titles: ClassVar[Mapping[str, str]] = {"right": "right guess", "mean_truth_belief": "belief in the truth"}
 
     name: Literal["linking"] = "linking"
     truth: str | None = Field(default=None, description="Column of the original that holds every person's true label.")
@@ -269,7 +220,7 @@ class Linking(Attack):
         default="frequency", description="Which l-diversity: no set of terms above a share of 1/l, or l distinct sets."
     )
     unlinked: Literal["ignore", "prior"] = Field(
-        default="ignore", description="What a record that is linked to no label tells: nothing, or the prior."
+        default="ignore", description="Belief about a record that is linked to no label: none, or the prior."
     )
 
     @classmethod
@@ -281,12 +232,14 @@ class Linking(Attack):
         if not statements:
             raise QueryError(
                 "the release has no sets of terms, so there is nothing to link.",
-                hint="This attack is about columns of the role 'quasi-sensitive'.",
+                hint="Use it for a release with a column of the role 'quasi-sensitive'.",
             )
         searchable(case.release)
         if case.original is None:
             if self.truth is not None:
-                raise QueryError("the truth is known from the original alone.", hint="Give the original too.")
+                raise QueryError(
+                    "the true labels are in the original, which was not given.", hint="Give the original too."
+                )
             return [self._outside(case, names) for names in _by_knowledge(statements)]
         assert case.policy is not None
         bare = [one.name for one in statements if one.name not in case.policy.knowledge]
@@ -298,13 +251,13 @@ class Linking(Attack):
             )
         if absent:
             raise DataError(
-                f"the release has no terms {absent[0]!r}, which the policy links to labels.",
+                f"the policy links the terms {absent[0]!r} to labels, but the release has no such column.",
                 hint="Give the policy that the release was made with.",
             )
         if self.truth is not None and self.truth in case.policy.knowledge:
             raise QueryError(
                 f"column {self.truth!r} holds sets of terms, not a true label.",
-                hint="Name a column with one label per person.",
+                hint="Give a column with one label per person.",
             )
         people = known_people(case)
         records = people.records
@@ -316,18 +269,19 @@ class Linking(Attack):
     # ------------------------------------------------------------------ outsider and holder
 
     def _outside(self, case: Case, names: Sequence[str]) -> AttackResult:
-        """What anybody can compute who has the release."""
+        """Compute what anybody with the release can learn."""
         terms = _published(case.release, names, case.release.column(names[0]).column.known)
         alpha, basis = terms.knowledge.priors, "the knowledge table"
         if alpha is None:
-            alpha, basis = _mean(terms.cells, terms.knowledge), "an estimate from the release"
+            alpha = mean_beliefs(terms.cells.offsets, terms.cells.data, *terms.knowledge.links)
+            basis = "an estimate from the release"
         adversary = Adversary(terms.knowledge, alpha, self.unlinked == "prior")
         with case.stage("Linking rows", None):
-            row = self._rows(case.release, terms, adversary, holder_only=False)
-        return self._result(terms, adversary, basis, (row,), {}, [])
+            row = self._rows(case, terms, adversary)
+        return self._result(terms, adversary, basis, (row,), {}, case.measured_rows.note("rows"))
 
     def _inside(self, case: Case, people: People, names: Sequence[str], truth: NDArray | None) -> AttackResult:
-        """What the holder can compute: the same people in every table."""
+        """Compute the figures for the same people in every table, as the holder can."""
         records = people.records
         knowledge = records.terms[names[0]].knowledge
         terms = _published(case.release, names, knowledge)
@@ -339,87 +293,86 @@ class Linking(Attack):
             alpha, basis = priors(records)[names[0]].shares, "the original"
         adversary = Adversary(knowledge, alpha, self.unlinked == "prior")
         chosen = rivals(self, case, people, names)
+        lines = person_lines(case, people)
+        who, scenarios = lines.some, []
+        truth = None if truth is None else who[truth]
+
+        def search(name: str, title: str, cells: TermCells, found: Iterable[Matches]) -> Columns:
+            figures = adversary.figures(cells, found, len(who), truth)
+            scenarios.append(self._scenario(name, title, lines, figures, knowledge))
+            return figures
+
         with case.stage("Linking people", 2 + len(chosen.tables)) as progress:
-            order, bounds = rows_in_order(people.keys(records.quasi), people.n)
-            raw = adversary.in_groups(own, order, bounds, truth)
-            scenarios = [_scenario("raw", "raw table", people, raw, adversary)]
+            search("raw", "raw table", own, [who.among(raw_classes(case, people, records.quasi))])
             progress(1)
             for name, title, finder in chosen.tables:
-                codes = [records.codes[column] for column in records.quasi]
-                found = adversary.in_table(own, finder.candidates(codes, people.n), people.n, truth)
-                scenarios.append(_scenario(name, title, people, found, adversary))
+                codes = [who[records.codes[column]] for column in records.quasi]
+                search(name, title, own, finder.candidates(codes, len(who)))
                 progress(1)
-            finder, codes = find_people(case.release, people, searchable(case.release))
-            found = adversary.in_table(terms.cells, finder.candidates(codes, people.n), people.n, truth)
-            scenarios.append(_scenario("release", "this release", people, found, adversary))
-            rows = self._rows(case.release, terms, adversary, holder_only=knowledge.priors is None)
+            found = in_release(case, people, searchable(case.release), who)
+            figures = search("release", "this release", terms.cells, found)
+            scenarios.append(self._rows(case, terms, adversary, knowledge.priors is None))
             progress(1)
-        notes = [*chosen.notes, *_notes(found, truth)]
-        return self._result(terms, adversary, basis, (*scenarios, rows), chosen.facts, notes, truth)
+        notes = [*who.note(), *chosen.notes, *_notes(figures, truth, who)]
+        return self._result(terms, adversary, basis, scenarios, chosen.facts, notes, truth)
 
-    def _rows(self, release: Release, terms: LinkedTerms, adversary: Adversary, holder_only: bool) -> Scenario:
-        """Every published row: the group of records that look like it. The rise shows a prior from the original."""
-        order, bounds = sorted_rows(release)
-        told = adversary.in_groups(terms.cells, order, bounds, None)
-        frame = told.frame(np.arange(1, release.records + 1), adversary)
-        title = "this release, row by row"
-        return Scenario("release-rows", title, "row", told.summary(adversary), frame, holder_only)
+    def _rows(self, case: Case, terms: LinkedTerms, adversary: Adversary, holder_only: bool = False) -> Scenario:
+        """Compute the figures of every published row from its group. The figure `rise` may disclose an estimated
+        prior."""
+        lines = case.row_lines(holder_only=holder_only)
+        own = lines.some.among(published_classes(case, searchable(case.release)))
+        figures = adversary.figures(terms.cells, [own], len(lines.some), None)
+        return self._scenario("release-rows", "this release, row by row", lines, figures, terms.knowledge)
+
+    def _scenario(self, name: str, title: str, lines: Lines, figures: Columns, knowledge: Knowledge) -> Scenario:
+        summary = summed_figures(figures)
+        if lines.by == "person":
+            summary["without_group"] = lines.some.scaled(int(summary["without_group"]))
+        return lines.scenario(name, title, summary, figures, (*SHARES, "right"), {"label": knowledge.labels})
 
     def _result(
         self,
         terms: LinkedTerms,
         adversary: Adversary,
         basis: str,
-        scenarios: tuple[Scenario, ...],
+        scenarios: Sequence[Scenario],
         facts: Mapping[str, Any],
         notes: Sequence[str],
         truth: NDArray | None = None,
     ) -> AttackResult:
-        titles = TITLES if truth is None else TITLES | TRUTH_TITLES
         knowledge = terms.knowledge
         told: dict[str, Any] = {"labels": len(knowledge.labels), "terms": len(knowledge.terms), "prior": basis}
         return self.make_result(
             target=terms.names,
             baseline=adversary.baseline(truth),
             scenarios=scenarios,
-            titles=titles,
-            shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=told | {"unlinked": self.unlinked} | dict(facts),
             notes=(*notes, *_doubt(scenarios[-1].summary)),
+            truth=truth is not None,
         )
 
 
-def _scenario(name: str, title: str, people: People, found: Inferred, adversary: Adversary) -> Scenario:
-    frame = found.frame(people.rows, adversary)
-    return Scenario(name, title, "person", found.summary(adversary), frame, holder_only=True)
-
-
-def _notes(found: Inferred, truth: NDArray | None) -> list[str]:
-    """What a reader must know about the people found in the release."""
-    lost, several = int((found.groups == 0).sum()), int((found.groups > 1).sum())
-    out = []
-    if lost:
-        out.append(f"{_people(lost, 'fall')} into no published group, so that only what was known before is believed")
-    if several:
-        out.append(f"{_people(several, 'fall')} into several published groups, and all their records count")
+def _notes(figures: Columns, truth: NDArray | None, who: Sample) -> list[str]:
+    """Return notes about the people found in the release."""
+    out = found_notes(figures["groups"], who, "group")
     if truth is not None and (unknown := int((truth < 0).sum())):
-        out.append(f"{_people(unknown, 'lack')} a true label and count neither as right guesses nor as wrong ones")
+        lack = count_people(unknown, "lack", who)
+        out.append(f"{lack} a true label and are not counted as right or wrong guesses")
     return out
 
 
 def _doubt(rows: Mapping[str, float]) -> list[str]:
-    """What records without a link do to the beliefs in the published groups."""
+    """Return how records without a possible label change the beliefs in the published groups."""
     share = rows["mean_unlinked_records"]
     if not share:
         return []
     alone = rows["max_belief_linked"]
     return [
-        f"{share:.1%} of the published records are linked to no label; without them the largest belief is {alone:.3f}"
+        (
+            f"{share:.1%} of the published records are linked to no label; among the others the largest belief is "
+            f"{alone:.3f}"
+        )
     ]
-
-
-def _people(count: int, verb: str) -> str:
-    return f"1 person {verb}s" if count == 1 else f"{count:,} people {verb}"
 
 
 # ---------------------------------------------------------------------- what is published
@@ -430,7 +383,7 @@ def _term_statements(release: Release) -> list[Statement]:
 
 
 def _by_knowledge(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """The columns of every knowledge table that the release comes with."""
+    """Return the columns of every knowledge table in the release."""
     out: dict[int, list[str]] = {}
     for one in statements:
         out.setdefault(id(one.column.known), []).append(one.name)
@@ -438,20 +391,14 @@ def _by_knowledge(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _published(release: Release, names: Sequence[str], knowledge: Knowledge) -> LinkedTerms:
-    """The published sets of terms of all columns that are read together."""
+    """Return the published sets of terms of all columns with a common knowledge table."""
     cells = release.cells(list(names))
     parts = [(release.column(name), cells[name]) for name in names]
     return LinkedTerms(tuple(names), knowledge, linked_terms(parts, knowledge))
 
 
-def _mean(cells: TermCells, knowledge: Knowledge) -> NDArray[np.float64]:
-    from noren.models.kernels import mean_beliefs
-
-    return np.asarray(mean_beliefs(cells.offsets, cells.data, *knowledge.links))
-
-
 def _truths(column: str | None, people: People, knowledge: Sequence[Knowledge]) -> list[NDArray[np.int64] | None]:
-    """Every person's true label as a code of the knowledge table that knows these labels; None for the others."""
+    """Return every person's true label as a code of the knowledge table that contains it; None for the others."""
     if column is None:
         return [None] * len(knowledge)
     texts, mine = people.texts(column)
@@ -462,22 +409,24 @@ def _truths(column: str | None, people: People, knowledge: Sequence[Knowledge]) 
     strangers = [int((place == -2).sum()) for place in places]
     best = int(np.argmin(strangers))
     if (places[best] == -1).all():
-        raise DataError(f"column {column!r} holds no true label at all.", hint="Name the column with the labels.")
+        raise DataError(
+            f"column {column!r} holds no true label at all.", hint=("Give the column that holds the labels.")
+        )
     if strangers[best]:
         raise DataError(
-            f"{strangers[best]} of {len(mine)} cells of {column!r} are no labels of the knowledge table.",
-            hint="Write labels as the table spells them, and add those it lacks; leave unknown ones empty.",
+            f"{strangers[best]} of {len(mine)} cells of {column!r} are not labels of the knowledge table.",
+            hint="Spell labels as in the knowledge table, add missing labels to it, and leave unknown cells empty.",
         )
     return [places[i] if i == best else None for i in range(len(knowledge))]
 
 
 MOST_VALUES = 1024
-"""Sets of terms that are told apart while classes are formed; Mondrian's work grows with them."""
+"""Sets of terms that are distinguished while classes are formed; Mondrian's work grows with them."""
 
 
 @dataclass(frozen=True)
 class Rivals:
-    """Tables to search, each with its name and title; what was asked of them, and what could not be had."""
+    """The tables to attack, each with name and title, their settings, and tables that could not be made."""
 
     tables: Sequence[tuple[str, str, Finder]]
     facts: dict[str, Any]
@@ -485,14 +434,14 @@ class Rivals:
 
 
 def rivals(attack: Linking, case: Case, people: People, names: Sequence[str]) -> Rivals:
-    """The tables that exist for these people."""
+    """Make the comparison tables for these people."""
     assert case.policy is not None
     k = attack.k or policy_k(case.policy)
     l = attack.l or policy_l(case.policy)  # noqa: E741
     table = people.records
     facts: dict[str, Any] = {"k": k, "l": l, "diversity": attack.diversity}
     if not table.quasi:
-        return Rivals([], facts, ["without quasi-identifiers a k-anonymous table is the raw one"])
+        return Rivals([], facts, ["without quasi-identifiers the k-anonymous table equals the raw table"])
     secret = _free("terms", table.quasi)
     diverse = FrequencyLDiversity if attack.diversity == "frequency" else DistinctLDiversity
     asked: list[tuple[str, str, list[Model]]] = [
@@ -514,18 +463,18 @@ def rivals(attack: Linking, case: Case, people: People, names: Sequence[str]) ->
 
 
 def policy_k(policy: Policy) -> int:
-    """The k that the policy asks for, at least 2."""
+    """Return the k that the policy requires, at least 2."""
     asked = [model.least_class_size for model in policy.require]
     return max([2, *(int(getattr(method, "k", 0)) for method in policy.methods), *asked])
 
 
 def policy_l(policy: Policy) -> int:
-    """The l that the policy asks for, at least 2."""
+    """Return the l that the policy requires, at least 2."""
     return max([2, *(int(model.parameters().get("l", 0)) for model in policy.require)])
 
 
 def one_value(table: Records, names: Sequence[str]) -> NDArray[np.int64]:
-    """Every person's terms as one value: equal numbers for equal sets."""
+    """Number every person's set of terms; equal sets have equal numbers."""
     records, codes, shift = [], [], 0
     for name in names:
         cells = table.terms[name].cells
@@ -537,7 +486,7 @@ def one_value(table: Records, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def fewer_values(whole: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many values: the commonest half keep to themselves, rare ones share the others evenly.
+    """Merge values until at most this many remain: the more frequent half stays, rare ones share the other half evenly.
 
     A class that is l-diverse in these is l-diverse in the sets themselves: a shared value is at least as frequent as
     every set under it, and different values are different sets.
@@ -552,14 +501,14 @@ def fewer_values(whole: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _finder(table: Records, require: Sequence[Model], secret: str, whole: NDArray[np.int64] | None) -> Finder:
-    """The quasi-identifiers as Mondrian would publish them."""
+    """Generalise the quasi-identifiers with Mondrian."""
     columns = {name: table.columns[name] for name in table.quasi}
     codes = {name: table.codes[name] for name in table.quasi}
     if whole is not None:
         domain = Domain(tuple(map(str, range(int(whole.max()) + 1))))
         columns[secret] = Column(role=Role.SENSITIVE).met(secret, domain)
         codes[secret] = whole
-    recoded = Mondrian().recode(Records(table.n, columns, codes), require, repeatable).recoded
+    recoded = Mondrian(blind=False).recode(Records(table.n, columns, codes), require, repeatable).recoded
     nodes, data = [], []
     for name in table.quasi:
         change = recoded.get(name)

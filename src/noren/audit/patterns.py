@@ -1,4 +1,4 @@
-"""Tests of published randomness that need no seed: does the order tell anything, do decoys look as designed.
+"""Tests of published randomness that need no seed: do order or decoys show a pattern?
 
 Each compares a statistic with what a uniformly random order, or the published design, would give. They are meant for
 very small false alarm rates, so that a single alarm among many tests means something.
@@ -30,7 +30,7 @@ REFERENCE, ENOUGH = 200_000, 1_000_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """One test and what it found."""
+    """The result of one test."""
 
     test: str
     column: str
@@ -46,7 +46,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Moments:
-    """What the tests of order need to know of a column of rows of features, never held as a matrix."""
+    """The statistics of a column's features that the tests of order need, computed without a full matrix."""
 
     n: int
     covariance: NDArray[np.float64]
@@ -58,7 +58,7 @@ class Moments:
 
 
 def moments(statement: Statement, cells: Cells | Sets) -> Moments | None:
-    """Which values rows hold, as features; None where nothing varies or there are too many values."""
+    """Compute these statistics; None if nothing varies or there are too many values."""
     if len(cells) < 2 * LEAST_COUNT:
         return None
     if isinstance(cells, Sets):
@@ -77,7 +77,7 @@ def moments(statement: Statement, cells: Cells | Sets) -> Moments | None:
 
 
 def _of_members(codes: NDArray, held: NDArray[np.float64], d: int) -> Moments | None:
-    """Rows that hold some of d values each; `held`: how many rows hold two of them, or one."""
+    """Handle rows with some of d values each; `held` counts the rows that hold two of them, or one."""
     n = len(codes)
     mean = np.diag(held) / n
     covariance = held / n - np.outer(mean, mean)
@@ -93,7 +93,7 @@ def _of_members(codes: NDArray, held: NDArray[np.float64], d: int) -> Moments | 
 
 
 def _of_numbers(values: NDArray[np.float64]) -> Moments | None:
-    """Rows with one number each."""
+    """Handle rows with one number each."""
     values = values - values.mean()
     spread = float(values @ values) / len(values)
     if spread <= 0:
@@ -104,7 +104,7 @@ def _of_numbers(values: NDArray[np.float64]) -> Moments | None:
 
 
 def neighbours(of: Moments) -> tuple[float, float]:
-    """Are neighbouring rows alike? Sum of products of neighbours against all orders: z and p, both sides.
+    """Test whether neighbouring rows are similar: the sum of their products against all orders (two-sided z and p).
 
     Under a uniform order its mean is -tr(C) and its variance about n tr(C^2), C the covariance of the features.
     """
@@ -113,7 +113,7 @@ def neighbours(of: Moments) -> tuple[float, float]:
 
 
 def trend(of: Moments) -> tuple[float, float]:
-    """Do values change along the table? Squared correlation of place and features, chi-square under any order."""
+    """Test whether values change along the table: squared correlation of position and features (chi-square)."""
     from scipy.stats import chi2
 
     n = of.n
@@ -126,7 +126,7 @@ def trend(of: Moments) -> tuple[float, float]:
 
 
 def order_patterns(statement: Statement, cells: Cells | Sets) -> list[Pattern]:
-    """Both tests of order for one column."""
+    """Run both tests of order for one column."""
     found = moments(statement, cells)
     if found is None:
         return []
@@ -135,7 +135,7 @@ def order_patterns(statement: Statement, cells: Cells | Sets) -> list[Pattern]:
 
 
 def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
-    """Do decoys stand together as often as the design says? The pair of values that is farthest off.
+    """Test whether pairs of values occur in sets as often as the design says; reports the worst pair.
 
     The reference is simulated by the published design from the estimated distribution, so that it holds for every
     design; both sides' errors count. p is Bonferroni's over the pairs.
@@ -159,7 +159,7 @@ def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
 
 
 def ranked_columns(release: Published) -> dict[str, NDArray[np.float64]]:
-    """Every column as ranks in standard units: enough to see that a table was sorted."""
+    """Return every column as standardised ranks, which is enough to detect a sorted table."""
     out = {}
     for statement in release.statements:
         place = statement.position(release.cells([statement.name])[statement.name])

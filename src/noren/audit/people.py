@@ -1,4 +1,4 @@
-"""The original as the holder knows it, beside a release: what every person has, and who has which published row.
+"""The original beside a release: the values of every person, and the person's published row.
 
 It is prepared and read once for all attacks of a case. Nothing of it may leave the holder.
 """
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.base import Case
+from noren.audit.base import Case, Lines
 from noren.engines import Table
-from noren.engines.records import QUASI, Records
+from noren.engines.records import QUASI, Records, translate_codes
 from noren.errors import DataError, QueryError, list_columns
 from noren.ragged import row_numbers
 from noren.release.published import Published
+from noren.sources.source import Source
 from noren.statements import CodeCells, OpenCells, Statement
-from noren.statements.encode import as_dictionary
-from noren.statements.term_cells import present
+from noren.statements.terms import present
+from noren.statements.texts import as_dictionary
 from noren.workflow.prepare import prepare
 
 if TYPE_CHECKING:
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
 NOT_THIS_TABLE = "Give the table and the policy that the release was made from."
 Texts = tuple[tuple[str, ...], NDArray[np.int64]]
 """The different texts of a column, and which of them every person has (-1: missing)."""
+
+
+def read_texts(source: Source, names: Sequence[str]) -> dict[str, Texts]:
+    """Columns of a table as they stand."""
+    known: dict[str, dict[str, int]] = {name: {} for name in names}
+    found: dict[str, list[NDArray[np.int64]]] = {name: [np.zeros(0, np.int64)] for name in names}
+    for batch in source.batches(list(names)):
+        for name, index in known.items():
+            texts, positions = as_dictionary(batch.column(name), name)
+            place = [index.setdefault(str(text), len(index)) for text in texts.to_pylist()]
+            found[name].append(np.array([*place, -1], np.int64)[positions])
+    return {name: (tuple(index), np.concatenate(found[name])) for name, index in known.items()}
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class People:
 
     @property
     def records(self) -> Records:
-        """Everybody as a method sees them."""
+        """Return all people as a method sees them."""
         return self.table.records
 
     @property
@@ -58,7 +71,7 @@ class People:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """The number of every person's record in the original, from 1 on."""
+        """Return the number of every person's record in the original, from 1 on."""
         if not self.table.drop:
             return np.arange(1, self.n + 1)
         there = []
@@ -69,18 +82,17 @@ class People:
     # ------------------------------------------------------------------ what a person has
 
     def published(self, statement: Statement) -> NDArray[np.int64]:
-        """Everybody's value as a code of the published domain; -1 for what the release does not list."""
+        """Return everybody's value as a code of the published domain; -1 for values that the release does not list."""
         if statement.name not in self.codes:
             raise DataError(
                 f"the policy does not publish {statement.name!r} with a list of its values, as the release does.",
                 hint="Give the policy that the release was made with.",
             )
         column = self.table.columns[statement.name]
-        place = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
-        return np.asarray(place[self.codes[statement.name]])
+        return translate_codes(statement, column, self.codes[statement.name])
 
     def truth(self, statement: Statement, who: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """The same of everybody, or of some people, whose values must all be listed."""
+        """Return the codes of all or some people; all their values must be listed."""
         out = self.published(statement) if who is None else self.published(statement)[who]
         if (out < 0).any():
             raise DataError(
@@ -91,7 +103,7 @@ class People:
         return out
 
     def secret(self, statement: Statement) -> NDArray[np.int64]:
-        """The truth of a column that the policy protects."""
+        """Return the true values of a column that the policy protects."""
         column = self.table.columns.get(statement.name)
         if column is None or not column.role.needs_requirement:
             raise DataError(
@@ -101,18 +113,18 @@ class People:
         return self.truth(statement)
 
     def exact(self, name: str) -> NDArray:
-        """A quasi-identifier as it stands in the original, before intervals and "(other)", as arbitrary numbers."""
+        """Return a quasi-identifier as in the original, before binning and merging, as arbitrary numbers."""
         column = self.table.columns[name]
         if not column.is_open and not column.domain.edges and not column.domain.merged and name in self.codes:
             return self.codes[name]
         return self.texts(name)[1]
 
     def keys(self, names: Sequence[str]) -> list[NDArray]:
-        """Several quasi-identifiers as they stand."""
+        """Return several quasi-identifiers unchanged."""
         return [self.exact(name) for name in names]
 
     def texts(self, name: str) -> Texts:
-        """A column of the original as it stands."""
+        """Return a column of the original unchanged."""
         if name not in self._read:
             self._read[name] = self._texts(name)
         return self._read[name]
@@ -121,44 +133,32 @@ class People:
         source = self.table.source
         if name not in source.columns:
             hint = f"It has {list_columns(source.columns)}."
-            raise QueryError(f"{source.name}: no column {name!r} to take the truth from.", hint=hint)
-        known_texts: dict[str, int] = {}
-        parts = []
-        for batch in source.batches([name]):
-            texts, positions = as_dictionary(batch.column(name), name)
-            place = [known_texts.setdefault(str(text), len(known_texts)) for text in texts.to_pylist()]
-            parts.append(np.array([*place, -1], np.int64)[positions])
-        found = np.concatenate(parts)
+            raise QueryError(f"{source.name}: it has no column {name!r}, which should hold the true labels.", hint=hint)
+        known, found = read_texts(source, [name])[name]
         if len(found) < self.n or (not self.table.drop and len(found) != self.n):
-            raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
-        return tuple(known_texts), found[self.rows - 1]
+            raise DataError(
+                f"{source.name}: it changed while it was read.", hint=("Run it again while nobody writes to the table.")
+            )
+        return known, found[self.rows - 1]
 
     def exact_texts(self, statements: Sequence[Statement]) -> pl.DataFrame:
-        """What everybody has in columns that are published exactly, as text."""
+        """Return everybody's values in exactly published columns, as text."""
         cells = {
             one.name: self.open[one.name] if one.name in self.open else CodeCells(one.d, self.truth(one))
             for one in statements
         }
         return texts(statements, cells)
 
-    def exact_codes(self, statements: Sequence[Statement]) -> pl.DataFrame:
-        """The same as codes of the published domains; texts where values are not listed."""
-        import polars as pl
 
-        return pl.DataFrame(
-            {
-                one.name: one.key(self.open[one.name]) if one.name in self.open else self.truth(one).astype(np.uint32)
-                for one in statements
-            }
-        )
+def person_lines(case: Case, people: People) -> Lines:
+    """Return the people of the original who are measured."""
+    who = case.measured(people.n)
+    return Lines("person", who[people.rows], who, holder_only=True)
 
 
 def known_people(case: Case) -> People:
-    """The original of a case, prepared and read once for all its attacks."""
-    if "people" not in case.memory:
-        case.memory["people"] = _known(case)
-    people: People = case.memory["people"]
-    return people
+    """Return the original of a case, prepared once for all its attacks."""
+    return case.remembered("people", lambda: _known(case))
 
 
 def _known(case: Case) -> People:
@@ -167,7 +167,10 @@ def _known(case: Case) -> People:
     table = case.met() if case.met is not None else prepare(case.original, case.policy, stage=case.stage)
     if table.n != release.records + release.suppressed:
         raise DataError(
-            f"the original has {table.n} records, the release {release.records} and {release.suppressed} left out.",
+            (
+                f"the original has {table.n} records, but the release has {release.records} and reports "
+                f"{release.suppressed} suppressed."
+            ),
             hint=NOT_THIS_TABLE,
         )
     shared = [one.name for one in release.statements if one.terms is None and one.name in table.columns]
@@ -192,30 +195,18 @@ def _known(case: Case) -> People:
 
 
 def exact_statements(release: Published) -> list[Statement]:
-    """The columns that a release publishes as they are."""
+    """Return the columns that a release publishes exactly."""
     return [one for one in release.statements if one.is_exact]
 
 
 def exact_texts(release: Published, names: Sequence[str] | None = None) -> pl.DataFrame:
-    """What every published row says in these exact columns, as text."""
+    """Return the exact columns of every published row as text."""
     chosen = [one for one in exact_statements(release) if names is None or one.name in names]
     return texts(chosen, release.cells([one.name for one in chosen]) if chosen else {})
 
 
-def exact_codes(release: Published) -> pl.DataFrame:
-    """What every published row says in its exact columns, as `People.exact_codes` has it."""
-    import polars as pl
-
-    chosen = exact_statements(release)
-    cells = release.cells([one.name for one in chosen]) if chosen else {}
-    keys = {one.name: one.key(cells[one.name]) for one in chosen}
-    return pl.DataFrame(
-        {name: key.astype(np.uint32) if isinstance(key, np.ndarray) else key for name, key in keys.items()}
-    )
-
-
 def texts(statements: Sequence[Statement], cells: Mapping[str, Any]) -> pl.DataFrame:
-    """Exact cells as texts that mean the same in another release, whatever its codes are."""
+    """Return exact cells as texts that are comparable between releases."""
     import polars as pl
 
     out = {}
@@ -226,7 +217,7 @@ def texts(statements: Sequence[Statement], cells: Mapping[str, Any]) -> pl.DataF
 
 
 def unique_pairs(left: pl.DataFrame, right: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of both tables that agree in all columns and are alone with that in either: who can be recognised."""
+    """Return the pairs of rows that agree in all columns and are unique in both tables."""
     if not left.columns:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     n = left.height
@@ -242,7 +233,7 @@ def unique_pairs(left: pl.DataFrame, right: pl.DataFrame) -> tuple[NDArray[np.in
 
 
 def _numbered(left: pl.Series, right: pl.Series) -> NDArray:
-    """The cells of two columns, one after the other, as numbers that are the same where the cells are."""
+    """Number the cells of two columns together, so that equal cells have equal numbers."""
     import polars as pl
 
     both = pl.concat([left, right])
@@ -252,7 +243,7 @@ def _numbered(left: pl.Series, right: pl.Series) -> NDArray:
 
 
 def same_rows(first: Published, others: Sequence[Published]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Rows of the first release that are recognised in all the others, and where they stand there."""
+    """Return the rows of the first release that are matched in all others, and their positions there."""
     rows = np.arange(first.records)
     places = []
     for release in others:

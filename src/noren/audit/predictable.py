@@ -1,22 +1,18 @@
-"""The attack on predictable randomness: guess the seed, draw the same decoys, strip them; undo the shuffle.
+"""The attack on predictable randomness: guess the seed, redraw the decoys, and undo the shuffle.
 
-It works on a release whose decoys came from an ordinary generator with a small seed, a well-liked one or the time of
-day, and must fail on one that came from a keyed cipher. The decision is a test with a stated false alarm rate: under a
-wrong seed a published set fits the regenerated decoys rarely, under the right one always. Tests of the order and of
-the decoys that need no seed are made besides.
-
-Decoys and orders as a careless program draws them: the obvious code over a generator with a guessable seed.
-
-Every recipe is run again from a supposed seed. It does not know the true values, and does not need to: which of the
-*other* values are drawn, counted around the truth, depends on the generator alone. What is here is for finding such
-releases, never for making one.
+It finds releases whose decoys or order came from an ordinary generator with a small seed, a well-liked one or the time
+of day, and must fail on one that came from a keyed cipher. The obvious code runs again from every supposed seed: which
+other values are drawn around a truth depends on the generator alone. The false alarm rate is stated: under a wrong seed
+a published set fits the drawn decoys rarely, under the right one always. Other tests need no seed.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from math import comb
 from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 
@@ -24,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.base import Attack, AttackResult, Case
 from noren.audit.patterns import Pattern, design_pattern, order_patterns, ranked_columns
-from noren.audit.sample import Sample
 from noren.audit.sets import CERTAIN, Sets
 from noren.designs import DecoyDesign
 from noren.errors import QueryError
@@ -34,13 +29,11 @@ from noren.release.release import Release
 
 KNOWN = (0, 1, 42, 123, 1234, 12345, 2, 7, 10, 13, 21, 100, 1337, 2023, 2024, 2025, 2026, 31337, 999, 5)
 """Seeds that people like."""
-LONG = 200_000
-"""Rows from which on Python's shuffle is not left to Python."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A generator and the obvious ways to use it."""
+    """A random number generator and the obvious ways to use it."""
 
     name: str
     start: Callable[[int], Any]
@@ -48,39 +41,15 @@ class Family:
     """(generator, among how many, how many): distinct numbers."""
     order: Callable[[Any, int], NDArray[np.int64]]
     """(generator, rows): which row stands at each place."""
+    copy: Callable[[Any], Any] = deepcopy
+    """A generator that goes on independently from the same place."""
     slow: bool = False
 
 
 def _python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
-    if n >= LONG:
-        return _long_python_order(generator, n)
     rows = list(range(n))
     generator.shuffle(rows)
     return np.array(rows, np.int64)
-
-
-def _long_python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
-    """The same, and the generator left in the same state, from the words of NumPy's generator of the same kind."""
-    from noren.audit import kernels as python_shuffle
-
-    shuffle: Callable[..., int] = python_shuffle.shuffle
-    version, words, gauss = generator.getstate()
-    given, rows, used = n, np.arange(n), -1
-    while used < 0:
-        given, rows = 2 * given, np.arange(n)
-        used = shuffle(_twister(words).random_raw(given), rows)
-    after = _twister(words)
-    after.random_raw(used, output=False)
-    inside: Any = after.state["state"]
-    generator.setstate((version, (*map(int, inside["key"]), int(inside["pos"])), gauss))
-    return rows
-
-
-def _twister(words: tuple[int, ...]) -> np.random.MT19937:
-    """NumPy's Mersenne twister in the state of Python's."""
-    twister = np.random.MT19937(0)
-    twister.state = {"bit_generator": "MT19937", "state": {"key": np.array(words[:-1], np.uint32), "pos": words[-1]}}
-    return twister
 
 
 FAMILIES = (
@@ -101,13 +70,14 @@ FAMILIES = (
         random.Random,
         lambda rng, among, many: rng.sample(range(among), many),
         _python_order,
+        copy,
         slow=True,
     ),
 )
 
 
 def draw(family: Family, generator: Any, sizes: Sequence[tuple[int, int]], records: int) -> list[NDArray[np.int64]]:
-    """Decoys record by record, within a record column by column. sizes: (values, l) of every column."""
+    """Draw decoys record by record, within a record column by column. sizes: (values, l) of every column."""
     out = [np.empty((records, l - 1), np.int64) for _, l in sizes]  # noqa: E741
     for record in range(records):
         for (d, l), part in zip(sizes, out, strict=True):  # noqa: E741
@@ -118,7 +88,7 @@ def draw(family: Family, generator: Any, sizes: Sequence[tuple[int, int]], recor
 
 
 def truths(picked: NDArray[np.int64], sets: NDArray) -> NDArray[np.bool_]:
-    """(records, members): which members of a set can be the truth if these were the decoys.
+    """Return a (records, members) array: the members of a set that can be true if these were the decoys.
 
     With truth t the decoys are the picked numbers, those from t on moved up by one; the set is t and they.
     """
@@ -130,14 +100,12 @@ def truths(picked: NDArray[np.int64], sets: NDArray) -> NDArray[np.bool_]:
 
 
 def chance(picked_among: int, picked: int) -> float:
-    """At most this often a set fits decoys that have nothing to do with it: one way for each member."""
-    from math import comb
-
+    """Return a bound on the probability that unrelated decoys fit a set by chance."""
     return min(1.0, (picked + 1) / comb(picked_among, picked))
 
 
 def seeds(count: int, times: tuple[int, int] | None) -> Iterator[int]:
-    """Seeds to try: the liked ones, then small ones, then a window of Unix times."""
+    """Return the seeds to try: popular ones, then small ones, then a range of Unix times."""
     liked = [seed for seed in KNOWN if seed]
     yield from ([0] if count else [])
     yield from liked
@@ -146,14 +114,12 @@ def seeds(count: int, times: tuple[int, int] | None) -> Iterator[int]:
         yield from range(times[0], times[1] + 1)
 
 
-GLANCE = 2
-"""Records whose decoys are drawn again for every seed; more where these fit."""
 SORTED = 4096
 """Rows whose order is looked at for every seed."""
 SAFETY = 1e-3
 """The sum that an order is judged by is not quite normal; its line is drawn for a level so much smaller."""
 SLOW = 1 << 20
-"""Rows that the slow generator may order in all."""
+"""Rows that the slow generator may order in all; of a longer table it orders none."""
 FAST = 1 << 26
 """Rows that each of the other generators may order in all: in very long tables not every seed's order is undone."""
 DEEP = 1 << 19
@@ -161,89 +127,77 @@ DEEP = 1 << 19
 SHOWN = 50
 """Seeds after which progress is shown."""
 ORDER = "order of rows"
-TITLES = {"mean_belief": "mean belief", "certain": "certain", "seed_found": "seed found", "order_found": "order undone"}
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A seed that explains a column, or the order."""
-
-    family: str
-    seed: int
-    order: str
-    column: str
-    share: float
-    """Rows that fit, of those compared."""
-    p: float
-
-    def __str__(self) -> str:
-        return f"{self.column}: {self.family} with seed {self.seed}, {self.order}"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A seed that was found, and what follows for every row."""
+    """A seed that explains a column or the order, and what it discloses about every row."""
 
-    hit: Hit
+    family: str
+    seed: int
+    way: str
+    """How the order and the decoys were drawn."""
+    column: str
+    share: float
+    """Rows that fit, of those compared."""
     truth: NDArray[np.bool_] | None
     order: NDArray[np.int64] | None
     """The place in the original of every published row."""
 
     def __str__(self) -> str:
-        return str(self.hit)
+        return f"{self.column}: {self.family} with seed {self.seed}, {self.way}"
 
 
 @dataclass(frozen=True)
 class Way:
-    """How draws and published rows may belong together."""
+    """A way in which draws may correspond to published rows."""
 
     name: str
-    n: int
-    place: NDArray[np.int64] | None
+    rows: NDArray[np.int64]
+    """The row of every draw."""
+    place: NDArray[np.int64] | None = None
     """The place in the original of every row, where the shuffle is undone."""
-    is_by_place: bool = False
-    """Whether decoys were drawn in the order of the original, or in that of the rows."""
-
-    def rows(self, many: int) -> NDArray[np.int64]:
-        """The row of each of the first draws."""
-        if self.place is None or not self.is_by_place:
-            return np.arange(many)
-        first = np.flatnonzero(self.place < many)
-        return np.asarray(first[np.argsort(self.place[first], kind="stable")])
 
 
 @dataclass(frozen=True)
 class Testable:
-    """A decoy column that careless code could have drawn, and how the test on it decides."""
+    """A decoy column that can be tested, and the criterion of the test."""
 
     name: str
     codes: NDArray
     """(rows, eta): the published sets."""
     size: tuple[int, int]
     """How many values the column has, and a set."""
-    chance: float
     probed: int
     """How many records decide."""
 
 
 class Predictable(Attack):
-    """Suppose a weak generator and look whether its decoys are the published ones."""
+    """Try seeds of weak generators and compare their decoys with the published ones."""
 
+    knows: ClassVar[str] = "more"
     adversary: ClassVar[str] = (
-        "supposes that decoys and order came from an ordinary generator with a guessable seed, and tries the seeds; "
+        "tries the seeds of ordinary random number generators, in case the decoys or the row order came from one; "
         "knows neither the secret nor any person"
     )
     success: ClassVar[str] = (
-        "whether a seed explains the published sets or the order far beyond chance, and what is then known of each row"
+        "whether a seed explains the published sets or the row order far beyond chance, and what it then discloses "
+        "of each row"
     )
 
-    stands_apart: ClassVar[bool] = True
-    needs_rows: ClassVar[str | None] = "it looks at the order in which rows stand"
+    needs_rows: ClassVar[str | None] = "it needs the order of the rows"
+    shares: ClassVar[tuple[str, ...]] = ("mean_belief", "certain", "seed_found", "order_found")
+    titles: ClassVar[Mapping[str, str]] = {
+        "mean_belief": "mean belief",
+        "certain": "certain",
+        "seed_found": "seed found",
+        "order_found": "order undone",
+    }
 
     name: Literal["predictable"] = "predictable"
     seeds: int = Field(default=1000, ge=0, le=10_000_000, description="Seeds 0, 1, ... that are tried.")
-    time_from: int | None = Field(default=None, ge=0, description="First of a window of Unix times tried as seeds.")
-    time_to: int | None = Field(default=None, ge=0, description="Last of the window.")
+    time_from: int | None = Field(default=None, ge=0, description="First Unix time that is tried as a seed.")
+    time_to: int | None = Field(default=None, ge=0, description="Last Unix time that is tried as a seed.")
     alarm: float = Field(default=1e-6, gt=0, lt=0.5, description="False alarm rate of all tests together.")
 
     def run(self, case: Case) -> list[AttackResult]:
@@ -263,59 +217,53 @@ class Predictable(Attack):
             "false_alarm_rate": self.alarm,
             "patterns": [pattern.to_dict(limit) for pattern in patterns],
             "alarms": len(alarms),
-            "found": [str(hit) for hit in hits.values()],
+            "found": [str(one) for one in hits.values()],
         }
         notes = [*_notes(hits, alarms, facts)]
         targets = [*sets, ORDER]
-        some = case.measured_rows
-        return [self._result(release, name, sets.get(name), hits, facts, notes, some) for name in targets]
+        return [self._result(case, name, sets.get(name), hits, facts, notes) for name in targets]
 
     def _window(self) -> tuple[int, int] | None:
         if (self.time_from is None) != (self.time_to is None):
-            raise QueryError("a window of times has two ends.", hint="Give time_from and time_to.")
+            raise QueryError("time_from and time_to belong together.", hint="Give time_from and time_to.")
         if self.time_from is None or self.time_to is None:
             return None
         if not 0 <= self.time_to - self.time_from <= 1_000_000:
-            raise QueryError("a window of times has 0 to 1,000,000 seconds.", hint="Split it.")
+            raise QueryError("time_from to time_to must span 0 to 1,000,000 seconds.", hint="Split it.")
         return self.time_from, self.time_to
 
     def _result(
         self,
-        release: Release,
+        case: Case,
         name: str,
         own: Sets | None,
         hits: Mapping[str, Found],
         facts: Mapping[str, Any],
         notes: list[str],
-        some: Sample,
     ) -> AttackResult:
-        """Figures are of all rows, the lines of those that are measured."""
+        """Make the result; figures are of all rows, lines of those that are measured."""
         import polars as pl
 
-        n = release.rows
+        n, lines = case.release.rows, case.row_lines()
         before = 1 / own.design.eta if own is not None else 0.0
         belief, left = np.full(n, before), np.full(n, own.design.eta if own is not None else 0)
         place = np.full(n, -1, np.int64)
-        values: pl.Series | None = None
+        columns: dict[str, NDArray] = {}
         found = hits.get(name)
         if found is not None:
-            if own is not None and found.truth is not None:
+            if own is None:
+                belief = np.ones(n)
+            elif found.truth is not None:
                 fits = found.truth
                 known = fits.any(axis=1)
                 left = np.where(known, fits.sum(axis=1), own.design.eta)
                 belief = 1 / left
                 top = own.codes[np.arange(n), fits.argmax(axis=1)].astype(np.int64)
-                names = pl.Series([*own.labels, None], dtype=pl.String)
-                values = names.gather(np.where(known & (left == 1), top, len(own.labels)))
+                columns["value"] = lines.some[np.where(known & (left == 1), top, -1)]
             if found.order is not None:
                 place = found.order
-        if own is None and found is not None:
-            belief = np.ones(n)
-        frame = pl.DataFrame({"record": some.lines + 1, "belief": some[belief], "left": some[left]})
-        if values is not None:
-            frame = frame.with_columns(value=values if some.whole else values.gather(some.lines))
-        at = pl.Series(some[place])
-        frame = frame.with_columns(original_row=pl.when(at >= 0).then(at + 1).otherwise(None))
+        row = np.where(place >= 0, place + 1.0, np.nan)
+        columns = {"belief": lines.some[belief], "left": lines.some[left]} | columns | {"original_row": lines.some[row]}
         summary = {
             "mean_belief": float(belief.mean()),
             "certain": float((belief >= CERTAIN).mean()),
@@ -324,13 +272,13 @@ class Predictable(Attack):
         }
         baseline = {"mean_belief": before, "certain": float(before >= CERTAIN), "seed_found": 0.0, "order_found": 0.0}
         title = f"{facts['seeds']:,} seeds tried"
-        scenario = Scenario("seeds", title, "row", summary, frame, holder_only=False, of=some.of)
+        labels = {} if own is None else {"value": own.labels}
+        scenario = lines.scenario("seeds", title, summary, columns, labels=labels)
+        scenario = replace(scenario, frame=scenario.frame.cast({"original_row": pl.Int64}))
         return self.make_result(
             target=(name,),
             baseline=baseline,
             scenarios=(scenario,),
-            titles=TITLES,
-            shares=("mean_belief", "certain", "seed_found", "order_found"),
             facts=facts,
             notes=notes,
         )
@@ -340,160 +288,125 @@ class Predictable(Attack):
 
 
 def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Testable]:
-    """Which columns a test can decide on, and how many records it needs for that."""
+    """Return the columns that the test can decide on, and the number of records needed."""
     out = []
     for one in sets.values():
         design = one.design
-        plain = isinstance(design, DecoyDesign) and design.p == 1.0 and 1 < design.eta < design.d
-        if not plain:
+        if not (isinstance(design, DecoyDesign) and design.p == 1.0 and 1 < design.eta < design.d):
             continue
         q = chance(design.d - 1, design.eta - 1)
         need = int(np.ceil(np.log(level / max(1, tests)) / np.log(q))) if q < 1 else 0
         if 0 < need <= len(one):
-            out.append(Testable(one.name, one.codes, (design.d, design.eta), q, need))
+            out.append(Testable(one.name, one.codes, (design.d, design.eta), need))
     return out
 
 
 def _guess(
     release: Release, sets: Mapping[str, Sets], tried: list[int], level: float, progress: Any
 ) -> tuple[dict[str, Found], dict[str, Any]]:
-    """Try every seed with every generator, cheap orders first; stop for a column when it is explained."""
+    """Try every seed with every generator, cheap orders first, until a column is explained."""
     n = release.rows
     tests = max(1, len(tried) * len(FAMILIES) * 4 * (len(sets) + 1))
     columns = _columns(sets, tests, level)
     ordered = ranked_columns(release)
     line = -NormalDist().inv_cdf(SAFETY * level / tests / max(1, len(ordered)))
-    budget = DEEP
-    ordering = {True: max(1, SLOW // max(1, n)), False: max(1, FAST // max(1, n))}
+    ordering = {True: SLOW // max(1, n), False: max(1, FAST // max(1, n))}
+    deep = DEEP // max(1, n * len(columns)) if columns else 0
     found: dict[str, Found] = {}
-    deep = 0
     for number, seed in enumerate(tried):
-        for family in FAMILIES:
+        for at, family in enumerate(FAMILIES):
+            guess = _Guess(family, seed, columns, found)
             used = family.start(seed)
-            order = family.order(used, n) if number < ordering[family.slow] else None
-            if order is not None and ORDER not in found:
-                _try_order(family, seed, order, ordered, line, found)
-            if columns:
-                for generator, ways in _ways(seed, family, order, used, n):
-                    _try_sets(family, seed, generator, ways, columns, found)
-            cost = n * max(1, len(columns))
-            if columns and budget >= cost and len(found) < len(columns):
-                budget -= cost
-                deep += 1
-                _try_after(family, seed, n, columns, found)
+            if number < ordering[family.slow]:
+                order = family.order(used, n)
+                rows = np.empty(n, np.int64)
+                rows[order] = np.arange(n)
+                guess.try_order(rows[:SORTED], order, ordered, line)
+                guess.try_sets(used, [Way("shuffled first", np.arange(n), order)])
+                same = [Way("shuffled by the same seed", rows, order)]
+            else:
+                same = []
+            guess.try_sets(family.start(seed), [Way("not shuffled", np.arange(n)), *same])
+            if number * len(FAMILIES) + at < deep:
+                guess.try_after(n)
         if (number + 1) % SHOWN == 0:
             progress(SHOWN)
     progress(len(tried) % SHOWN)
-    facts = {"tests": tests, "orders_after_all_decoys": deep, "columns_tested": [c.name for c in columns]}
-    facts["orders_undone"] = min(len(tried), ordering[False])
-    facts["records_compared"] = {column.name: column.probed for column in columns}
-    return found, facts
+    facts = {"tests": tests, "orders_after_all_decoys": min(deep, len(tried) * len(FAMILIES))}
+    facts |= {"orders_undone": min(len(tried), ordering[False]), "orders_undone_slow": min(len(tried), ordering[True])}
+    probed = {column.name: column.probed for column in columns}
+    return found, {**facts, "columns_tested": list(probed), "records_compared": probed}
 
 
-def _ways(
-    seed: int, family: Family, order: NDArray[np.int64] | None, used: Any, n: int
-) -> Iterator[tuple[Any, list[Way]]]:
-    """Where draws may begin in the stream, and how draws and rows may then belong together."""
-    plain = [Way("not shuffled", n, None)]
-    if order is not None:
-        plain.append(Way("shuffled by the same seed", n, order, is_by_place=True))
-        yield used, [Way("shuffled first", n, order)]
-    yield family.start(seed), plain
+@dataclass(frozen=True)
+class _Guess:
+    """One generator with one seed, tried on the columns that no seed explains yet."""
 
+    family: Family
+    seed: int
+    columns: Sequence[Testable]
+    found: dict[str, Found]
 
-def _try_sets(
-    family: Family, seed: int, generator: Any, ways: list[Way], columns: list[Testable], found: dict[str, Found]
-) -> None:
-    """Draw the decoys of the first records again: all columns record by record, then each column on its own."""
-    plans: list[list[Testable]] = [columns] if len(columns) > 1 else []
-    plans += [[column] for column in columns]
-    state = _state(generator)
-    for plan in plans:
-        if all(column.name in found for column in plan):
-            continue
-        left, sizes = ways, [column.size for column in plan]
-        for many in (GLANCE, max(column.probed for column in plan)):
-            picked = draw(family, _restored(generator, state), sizes, many)
-            left = [way for way in left if _fits(plan, picked, way.rows(many))]
-            if not left:
-                break
-        for way in left:
-            picked = draw(family, _restored(generator, state), sizes, way.n)
-            for column, part in zip(plan, picked, strict=True):
-                _settle(Hit(family.name, seed, way.name, column.name, 0.0, 0.0), column, part, way, found)
+    def try_sets(self, generator: Any, ways: list[Way]) -> None:
+        """Draw the decoys of the first records again: all columns record by record, then each column separately."""
+        plans = [self.columns] if len(self.columns) > 1 else []
+        for plan in [*plans, *([column] for column in self.columns)]:
+            if all(column.name in self.found for column in plan):
+                continue
+            left, sizes = ways, [column.size for column in plan]
+            for many in (1, max(column.probed for column in plan)):
+                picked = draw(self.family, self.family.copy(generator), sizes, many)
+                left = [way for way in left if self._fits(plan, picked, way.rows[:many])]
+                if not left:
+                    break
+            for way in left:
+                self._settle(plan, draw(self.family, self.family.copy(generator), sizes, len(way.rows)), way)
 
+    def try_after(self, n: int) -> None:
+        """Draw all decoys first and then the order, from one generator."""
+        if all(column.name in self.found for column in self.columns):
+            return
+        generator = self.family.start(self.seed)
+        picked = draw(self.family, generator, [column.size for column in self.columns], n)
+        order = self.family.order(generator, n)
+        self._settle(self.columns, picked, Way("shuffled after", np.argsort(order), order))
 
-def _state(generator: Any) -> Any:
-    if isinstance(generator, np.random.Generator):
-        return generator.bit_generator.state
-    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()
+    def try_order(
+        self, rows: NDArray[np.int64], order: NDArray[np.int64], columns: Mapping[str, NDArray], line: float
+    ) -> None:
+        """Undo a supposed shuffle and test whether neighbours in its first rows are similar."""
+        for name, values in columns.items() if ORDER not in self.found else ():
+            part = values[rows]
+            if float(part[:-1] @ part[1:]) / max(1, len(part) - 1) ** 0.5 > line:
+                way = f"neighbours alike in {name}"
+                self.found[ORDER] = Found(self.family.name, self.seed, way, ORDER, 1.0, None, order)
+                return
 
+    def _fits(self, plan: Sequence[Testable], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
+        """Return whether some rows fit the decoys in all columns of a plan."""
+        pairs = zip(plan, picked, strict=True)
+        return all(truths(part, column.codes[rows]).any(axis=1).all() for column, part in pairs)
 
-def _restored(generator: Any, state: Any) -> Any:
-    """A generator as it was, so that several ways of drawing start from the same place."""
-    if isinstance(generator, np.random.Generator):
-        generator.bit_generator.state = state
-    elif isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    else:
-        generator.setstate(state)
-    return generator
-
-
-def _fits(plan: list[Testable], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
-    """Whether all of some rows fit the decoys in all columns of a plan."""
-    pairs = zip(plan, picked, strict=True)
-    return all(truths(part, column.codes[rows]).any(axis=1).all() for column, part in pairs)
-
-
-def _settle(supposed: Hit, column: Testable, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
-    """A column is explained if so many of its first records fit that chance is excluded; then all are looked at."""
-    rows, place = way.rows(way.n), way.place
-    fits = truths(picked, column.codes[rows])
-    if column.name in found or not fits[: column.probed].any(axis=1).all():
-        return
-    by_row = np.zeros(fits.shape, bool)
-    by_row[rows] = fits
-    hit = replace(supposed, share=float(fits.any(axis=1).mean()), p=column.chance**column.probed)
-    found[column.name] = Found(hit, by_row, place)
-    if place is not None and ORDER not in found:
-        found[ORDER] = Found(replace(hit, column=ORDER), None, place)
-
-
-def _try_after(family: Family, seed: int, n: int, columns: list[Testable], found: dict[str, Found]) -> None:
-    """All decoys first and then the order, from one generator: it takes all draws to know the order."""
-    generator = family.start(seed)
-    picked = draw(family, generator, [column.size for column in columns], n)
-    way = Way("shuffled after", n, family.order(generator, n), is_by_place=True)
-    for column, part in zip(columns, picked, strict=True):
-        _settle(Hit(family.name, seed, way.name, column.name, 0.0, 0.0), column, part, way, found)
+    def _settle(self, plan: Sequence[Testable], picked: list[NDArray[np.int64]], way: Way) -> None:
+        """Decide that a column is explained if chance is excluded for its first records, and then check all records."""
+        for column, part in zip(plan, picked, strict=True):
+            fits = truths(part, column.codes[way.rows])
+            if column.name in self.found or not fits[: column.probed].any(axis=1).all():
+                continue
+            by_row = np.zeros(fits.shape, bool)
+            by_row[way.rows] = fits
+            share = float(fits.any(axis=1).mean())
+            one = Found(self.family.name, self.seed, way.name, column.name, share, by_row, way.place)
+            self.found[column.name] = one
+            if way.place is not None:
+                self.found.setdefault(ORDER, replace(one, column=ORDER, truth=None))
 
 
 # ---------------------------------------------------------------------- order
 
 
-def _try_order(
-    family: Family,
-    seed: int,
-    order: NDArray[np.int64],
-    columns: Mapping[str, NDArray[np.float64]],
-    line: float,
-    found: dict[str, Found],
-) -> None:
-    """Undo a supposed shuffle and look whether neighbours are alike."""
-    head = np.flatnonzero(order < SORTED)
-    rows = head[np.argsort(order[head], kind="stable")]
-    for name, values in columns.items():
-        part = values[rows]
-        z = float(part[:-1] @ part[1:]) / max(1, len(part) - 1) ** 0.5
-        if z > line:
-            p = NormalDist().cdf(-z)
-            found[ORDER] = Found(Hit(family.name, seed, f"neighbours alike in {name}", ORDER, 1.0, p), None, order)
-            return
-
-
 def _patterns(case: Case, sets: Mapping[str, Sets], progress: Any) -> Iterator[Pattern]:
-    """The tests that need no seed."""
+    """Run the tests that need no seed."""
     release = case.release
     for statement in release.statements:
         name = statement.name
@@ -509,7 +422,7 @@ def _notes(hits: Mapping[str, Found], alarms: list[Pattern], facts: Mapping[str,
     rate = f"false alarm rate {facts['false_alarm_rate']:g} for all tests together"
     if hits:
         for found in hits.values():
-            yield f"predictable: {found}; {found.hit.share:.1%} of the rows fit"
+            yield f"predictable: {found}; {found.share:.1%} of the rows fit"
     else:
         yield f"no seed explains anything ({rate})"
     for alarm in alarms:
@@ -517,5 +430,8 @@ def _notes(hits: Mapping[str, Found], alarms: list[Pattern], facts: Mapping[str,
     if not alarms:
         yield f"{len(facts['patterns'])} tests of order and decoys find no pattern ({rate})"
     if facts["orders_undone"] < facts["seeds"]:
-        yield f"the table is long: orders were undone for {facts['orders_undone']:,} of the {facts['seeds']:,} seeds"
-    yield "a seed that is not found proves nothing: only simple uses of a few generators are tried"
+        yield (
+            f"the table is long, so shuffles were reversed for {facts['orders_undone']:,} of the {facts['seeds']:,} "
+            f"seeds only (Python's own generator: {facts['orders_undone_slow']:,})"
+        )
+    yield "finding no seed proves nothing: only simple uses of a few generators are tried"

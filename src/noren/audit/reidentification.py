@@ -1,4 +1,4 @@
-"""Re-identification: how surely a published record can be given a name.
+"""Re-identification: the probability of naming a published record correctly.
 
 Three adversaries (El Emam and Dankar 2008, Dankar and El Emam 2010). The prosecutor knows that a person is in the
 table: 1 / f for a class of f records. The journalist wants to name anybody, from a register of the population: 1 / F
@@ -6,11 +6,12 @@ for F people of the population who match the class. The marketer names as many a
 names is the mean of these, classes / records for one who knows who is in the table. Population uniqueness is estimated
 by published models (see `population`).
 
-The population as the adversary has it: a table of everybody, quasi-identifiers as they stand in the original.
+The population as the adversary has it: a table of everybody, quasi-identifiers as in the original.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,22 +19,31 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.people import known_people
-from noren.audit.sample import ROWS, Sample, Times, mean
+from noren.audit.base import Attack, AttackResult, Case, Lines, Scenario
+from noren.audit.people import known_people, person_lines, read_texts
+from noren.audit.sample import Times, mean
 from noren.audit.sample import sizes as sizes_of
-from noren.audit.targets import alike, finder_for, in_release, key_names, published_classes, quasi_statements
+from noren.audit.targets import (
+    finder_for,
+    in_release,
+    key_names,
+    owners_of,
+    published_classes,
+    quasi_statements,
+    raw_classes,
+)
 from noren.engines.finding import Matches
 from noren.errors import QueryError
 from noren.metrics.population import Uniqueness, expected_inverse, uniqueness
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.sources.source import open_source
 
 
 @dataclass(frozen=True)
 class Census:
-    """How many people the population has, and how many of them every published class covers."""
+    """The size of the population, and how many of its people match every published class."""
 
     people: int
     matches: NDArray[np.int64]
@@ -41,9 +51,6 @@ class Census:
 
 def read_census(table: Any, release: Published, names: list[str], own: Matches) -> Census:
     """Count the population's people who match each class of the release."""
-    from noren.sources.source import open_source
-    from noren.statements.encode import as_dictionary
-
     source = open_source(table)
     absent = [name for name in names if name not in source.columns]
     if absent:
@@ -51,16 +58,11 @@ def read_census(table: Any, release: Published, names: list[str], own: Matches) 
             f"{source.name}: the population has no column {absent[0]!r}.",
             hint="It needs every quasi-identifier that the release publishes.",
         )
-    parts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
-    for batch in source.batches(names):
-        for name in names:
-            column = release.column(name).column
-            if column.is_open:
-                raise QueryError(f"column {name!r} has too many values to find people by.", hint="Give it bins.")
-            texts, positions = as_dictionary(batch.column(name), name)
-            parts[name].append(published_codes(column.domain, texts.to_pylist())[positions])
-    codes = {name: np.concatenate(found) for name, found in parts.items() if found}
-    people = len(codes[names[0]]) if codes else 0
+    if wide := [name for name in names if release.column(name).column.is_open]:
+        raise QueryError(f"column {wide[0]!r} has too many values to find people by.", hint="Give it bins.")
+    read = read_texts(source, names)
+    codes = {name: published_codes(release.column(name).domain, [*texts])[mine] for name, (texts, mine) in read.items()}
+    people = len(codes[names[0]])
     if not people:
         raise QueryError(f"{source.name}: the population has no records.")
     finder, asked = finder_for(release, names, codes)
@@ -72,15 +74,11 @@ def read_census(table: Any, release: Published, names: list[str], own: Matches) 
 
 
 def published_codes(domain: Domain, texts: list[Any]) -> NDArray[np.int64]:
-    """Texts as codes of a published domain, -1 for those it lacks; the last entry is the code of a missing cell."""
-    index = domain.index
-    missing, other = index.get(MISSING, -1), index.get(OTHER, -1)
-    if domain.edges is None and (domain.hidden or domain.has_ends):
-        return np.array([*(other if code < 0 else code for code in domain.find([*map(str, texts)])), missing], np.int64)
-    if domain.measure is not None:
-        return np.array([*domain.find([*map(str, texts)]), missing], np.int64)
-    if domain.edges is None:
-        return np.array([*(index.get(str(text), other) for text in texts), missing], np.int64)
+    """Return texts as codes of a published domain, -1 for unknown ones; the last code is a missing cell."""
+    missing, other = domain.index.get(MISSING, -1), domain.index.get(OTHER, -1)
+    if domain.edges is None or domain.measure is not None:
+        found = np.array(domain.find([*map(str, texts)]), np.int64)
+        return np.append(np.where(found < 0, other if domain.edges is None else -1, found), missing)
     edges = np.asarray(domain.edges)
     numbers = np.array([_number(text) for text in texts], float)
     slots = np.searchsorted(edges, numbers, side="right") - 1
@@ -96,41 +94,46 @@ def _number(text: Any) -> float:
         return float("nan")
 
 
-TITLES = {
-    "max_risk": "largest risk",
-    "mean_risk": "mean risk (marketer)",
-    "unique": "unique",
-    "at_risk": "at risk",
-    "max_journalist": "largest, journalist",
-    "mean_journalist": "mean, journalist",
-    "population_unique": "unique in the population",
-}
 SHARES = ("mean_risk", "unique", "at_risk", "mean_journalist", "population_unique")
 
 
 class Reidentification(Attack):
     """Match people with records by quasi-identifiers."""
 
+    knows: ClassVar[str] = "a person"
     adversary: ClassVar[str] = (
         "knows exact quasi-identifiers: of a person who is in the table (prosecutor), of everybody in the population "
         "(journalist), or of all people in the table (marketer)"
     )
     success: ClassVar[str] = (
-        "the chance to name a record rightly, 1 over the records, or people of the population, that match; the mean "
-        "over all records is the share of right names that a marketer expects"
+        "the chance of naming a record correctly: 1 over the number of matching records (or matching people of the "
+        "population); the mean over all records is the marketer's expected share of correct names"
     )
     needs_rows: ClassVar[str | None] = None
+    measure: ClassVar[str] = "risk"
+    shares: ClassVar[tuple[str, ...]] = SHARES
+    titles: ClassVar[Mapping[str, str]] = {
+        "max_risk": "largest risk",
+        "mean_risk": "mean risk (marketer)",
+        "unique": "unique",
+        "at_risk": "at risk",
+        "max_journalist": "largest, journalist",
+        "mean_journalist": "mean, journalist",
+        "population_unique": "unique in the population",
+    }
 
     name: Literal["reidentification"] = "reidentification"
-    threshold: float = Field(default=0.2, gt=0, lt=1, description="Records with a risk above this are at risk.")
+    threshold: float = Field(
+        default=0.2, gt=0, lt=1, description=("A record with a risk above this counts as at risk.")
+    )
     fraction: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="Which share of the population is in the table; without it the table is taken for all of it.",
+        description="Share of the population that is in the table; by default the table is the whole population.",
     )
     population: Any = Field(
-        default=None, description="A table of the population with the quasi-identifiers as they stand in the original."
+        default=None, description="A table of the population with the quasi-identifiers written as in the original."
     )
 
     @classmethod
@@ -149,22 +152,19 @@ class Reidentification(Attack):
         if lost:
             listed = ", ".join(map(repr, lost))
             notes.append(
-                f"{listed}: published as sets or groups and not matched; who knows them finds fewer records, so the "
-                "figures of the release are too low for that adversary"
+                f"{listed}: published as sets or groups and not matched, so the figures are too low for an "
+                "adversary who knows these columns"
             )
         with case.stage("Matching records", None):
             found = self._published(case, names)
             scenarios = self._people(case, found, names, notes) if case.original is not None else []
-            scenarios.append(self._rows(found, case.measured_lines(found.times)))
+            scenarios.append(self._rows(found, case.row_lines(found.times)))
         facts = {"threshold": self.threshold, "classes": len(found.sizes), "quasi_identifiers": names}
         return [
             self.make_result(
                 target=tuple(names),
                 baseline=self._before(release.records, found),
                 scenarios=scenarios,
-                titles=TITLES,
-                measure="risk",
-                shares=SHARES,
                 facts=facts | _basis(found),
                 notes=(*notes, *self._notes(found)),
             )
@@ -173,12 +173,10 @@ class Reidentification(Attack):
     def _published(self, case: Case, names: list[str]) -> FoundClasses:
         view = case.view(names)
         release, times = view.release, view.times
-        key = ("rows alike", tuple(names), release.columns if case.counts else ())
-        own = case.remembered(key, lambda: published_classes(release, names))
+        own = published_classes(case, names, release)
         # a release of shuffled members has several rows of every person, all in one class
         sizes = sizes_of(own.bounds, own.order, times) // case.release.rows_per_record
-        of = np.empty(release.rows, np.int64)
-        of[own.people] = own.of
+        of = owners_of(own)
         if self.population is None:
             fraction = self.fraction or 1.0
             inverse, estimate = expected_inverse(sizes, fraction), uniqueness(sizes, fraction)
@@ -194,68 +192,42 @@ class Reidentification(Attack):
 
     # ------------------------------------------------------------------ scenarios
 
-    def _rows(self, found: FoundClasses, some: Sample) -> Scenario:
-        import polars as pl
-
+    def _rows(self, found: FoundClasses, lines: Lines) -> Scenario:
         sizes = found.sizes[found.of]
         risk, journalist = 1 / sizes, found.journalist[found.of]
         # of all rows: the figures cost nothing
         summary = self._summary(risk, journalist, found.uniqueness, found.times)
-        lines = {"candidates": some[sizes], "risk": some[risk], "journalist": some[journalist]}
-        head = {"record": some.lines + 1} | ({} if found.times is None else {ROWS: found.times})
-        frame = pl.DataFrame(head | lines)
-        title = "this release, row by row"
-        return Scenario("release-rows", title, "row", summary, frame, holder_only=False, of=some.of)
+        some = lines.some
+        columns = {"candidates": some[sizes], "risk": some[risk], "journalist": some[journalist]}
+        return lines.scenario("release-rows", "this release, row by row", summary, columns)
 
     def _people(self, case: Case, found: FoundClasses, names: list[str], notes: list[str]) -> list[Scenario]:
-        """The same people in the raw table and in the release."""
+        """Compute the figures of the same people in the raw table and in the release."""
         people = known_people(case)
-        who = case.measured(people.n)
-        quasi = tuple(people.quasi)
-        raw = case.remembered(("people alike", quasi), lambda: alike(people.keys(quasi), people.n))
-        sizes = np.diff(raw.bounds)
-        of = np.empty(people.n, np.int64)
-        of[raw.people] = raw.of
-        inverse = expected_inverse(sizes, found.fraction)
-        estimate = uniqueness(sizes, found.fraction)
-        summary = self._summary(1 / sizes[of], inverse[of], estimate)
-        one, numbers, of = np.ones(len(who), np.int64), who[people.rows], who[of]
-        out = [self._scenario("raw", "raw table", numbers, one, sizes[of], inverse[of], estimate, who, summary)]
+        lines = person_lines(case, people)
+        who = lines.some
+        raw = raw_classes(case, people, people.quasi)
+        sizes, of = np.diff(raw.bounds), owners_of(raw)
+        inverse, estimate = expected_inverse(sizes, found.fraction), uniqueness(sizes, found.fraction)
+        summary = self._summary(1 / sizes[of], inverse[of], estimate) | {"without_group": 0}
+        of = who[of]
+        columns = {"groups": np.ones(len(who), np.int64), "candidates": sizes[of], "risk": 1 / sizes[of]}
+        out = [lines.scenario("raw", "raw table", summary, columns | {"journalist": inverse[of]})]
         groups, records, journalist = np.zeros(len(who), np.int64), np.zeros(len(who), np.int64), np.zeros(len(who))
         for part in in_release(case, people, names, who):
             groups[part.people], records[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
             mean = np.add.reduceat(found.journalist[found.of[part.order]], part.bounds[:-1]) / np.diff(part.bounds)
             journalist[part.people] = mean[part.of]
         records //= case.release.rows_per_record
-        title = "this release"
-        out.append(self._scenario("release", title, numbers, groups, records, journalist, found.uniqueness, who))
+        risk = np.divide(1.0, records, out=np.zeros(len(records)), where=records > 0)
+        lost = int((records == 0).sum())
+        summary = self._summary(risk, journalist, found.uniqueness) | {"without_group": who.scaled(lost)}
+        columns = {"groups": groups, "candidates": records, "risk": risk, "journalist": journalist}
+        out.append(lines.scenario("release", "this release", summary, columns, SHARES[:4]))
         notes += [*who.note(), *_estimated("population uniques of the raw table", estimate, found.fraction)]
-        if lost := int((records == 0).sum()):
+        if lost:
             notes.append(f"{who.count(lost)} people match no published record and cannot be named")
         return out
-
-    def _scenario(
-        self,
-        name: str,
-        title: str,
-        numbers: NDArray,
-        groups: NDArray,
-        records: NDArray,
-        journalist: NDArray,
-        estimate: Uniqueness,
-        who: Sample,
-        all_: dict[str, float] | None = None,
-    ) -> Scenario:
-        """`all_` are the figures of everybody, where they are known; else those of the people who are measured."""
-        import polars as pl
-
-        risk = np.divide(1.0, records, out=np.zeros(len(records)), where=records > 0)
-        lines = {"groups": groups, "candidates": records, "risk": risk, "journalist": journalist}
-        summary = self._summary(risk, journalist, estimate) if all_ is None else all_
-        summary |= {"without_group": who.scaled(int((records == 0).sum()))}
-        bounds = who.bounds(summary, SHARES[:4]) if all_ is None else {}
-        frame = pl.DataFrame({"record": numbers} | lines)
-        return Scenario(name, title, "person", summary, frame, True, bounds, who.of)
 
     def _summary(self, risk: NDArray, journalist: NDArray, found: Uniqueness, times: Times = None) -> dict[str, float]:
         return {
@@ -270,7 +242,7 @@ class Reidentification(Attack):
         }
 
     def _before(self, records: int, found: FoundClasses) -> dict[str, float]:
-        """A name drawn at random for every record."""
+        """Compute the figures of naming records at random."""
         chance, among = np.array([1 / records]), np.array([1 / found.uniqueness.population])
         return self._summary(chance, among, Uniqueness(found.uniqueness.population, {"before": 0.0}, "before"))
 
@@ -280,15 +252,17 @@ class Reidentification(Attack):
             return [f"{short:,} published classes hold more records than the population has people"] if short else []
         if self.fraction is None:
             return [
-                "without a fraction or a population the table is taken for the whole population, which is the worst "
-                "case: the journalist is then a prosecutor"
+                (
+                    "without a fraction or a population the table counts as the whole population; this is the worst "
+                    "case, in which journalist and prosecutor risk are equal"
+                )
             ]
         return _estimated("population uniques", found.uniqueness, self.fraction)
 
 
 @dataclass(frozen=True)
 class FoundClasses:
-    """The classes of a release: of every row its class, of every class its records and the journalist's risk."""
+    """The classes of a release: the class of every row, the records and the journalist's risk of every class."""
 
     of: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -301,18 +275,20 @@ class FoundClasses:
 
 
 def _estimated(what: str, found: Uniqueness, fraction: float) -> list[str]:
-    """Which model an estimate rests on, and what it supposes."""
+    """Describe the model of an estimate and its assumption."""
     words = {"pitman": "Pitman's model", "zayatz": "Zayatz's model", "snb": "the slide negative binomial model"}
     if found.chosen not in words:
         return []
     return [
-        f"{what} are estimated by {words[found.chosen]}, as the decision rule of Dankar et al. chooses at a fraction "
-        f"of {fraction:.3g}, supposing that the table is a random sample"
+        (
+            f"{what} are estimated by {words[found.chosen]}, which the decision rule of Dankar et al. selects for a "
+            f"sampling fraction of {fraction:.3g}; this assumes a random sample"
+        )
     ]
 
 
 def _basis(found: FoundClasses) -> dict[str, Any]:
-    """Where the journalist's figures are from."""
+    """Describe the basis of the journalist's figures."""
     estimate = found.uniqueness
     where = "the population given" if found.census is not None else "an estimate"
     out: dict[str, Any] = {"fraction": found.fraction, "population": estimate.population, "journalist_from": where}

@@ -1,13 +1,8 @@
-"""Which people or rows an attack measures: all of them, or of very many a uniform sample with its error stated.
+"""The sample of people or rows that an attack measures, with the error of its figures.
 
 What an attack knows is always the whole release, and at the holder the whole original; a sample is only of those it is
-tried on. So a share is unbiased, and its error is that of a sample of so many without replacement. The largest figure
-of anybody is the largest of those who were measured. No verdict about a requirement rests on a sample.
-
-A release as its different rows and how often each occurs: what an attack sees where another machine counts them.
-
-An attack that needs no more than counts works on the different combinations of a few columns' cells as if they were the
-rows, and weighs each by its number. Its figures are those of all rows, and never of a sample.
+tried on. So a share is unbiased, and the largest figure is the largest of those who were measured. No verdict rests on
+a sample. Where another machine counts different rows, an attack works on these and weighs each by its number.
 """
 
 from __future__ import annotations
@@ -32,7 +27,7 @@ LEVEL = 0.95
 
 
 def wilson(share: float, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's score interval for a share of independent trials; honest near 0 and 1, where the plain one is not."""
+    """Return Wilson's score interval for a share of independent trials."""
     if trials <= 0:
         return 0.0, 1.0
     z = NormalDist().inv_cdf(0.5 + level / 2)
@@ -43,7 +38,7 @@ def wilson(share: float, trials: int, level: float = LEVEL) -> tuple[float, floa
 
 
 def mean_bounds(mean: float, std_error: float, level: float = LEVEL) -> tuple[float, float]:
-    """Normal bounds for a mean of many independent, bounded figures."""
+    """Return normal bounds for a mean of many independent, bounded figures."""
     z = NormalDist().inv_cdf(0.5 + level / 2)
     return mean - z * std_error, mean + z * std_error
 
@@ -64,27 +59,27 @@ class Sample:
 
     @property
     def whole(self) -> bool:
-        """Whether everybody is measured."""
+        """Return whether everybody is measured."""
         return len(self.lines) == self.n
 
     @property
     def of(self) -> int | None:
-        """How many there are, where not all are measured."""
+        """Return the total number if not all are measured."""
         return None if self.whole else self.n
 
     def __getitem__(self, values: NDArray) -> NDArray:
-        """What was measured of everybody, for these."""
+        """Select the measured entries of an array about everybody."""
         return values if self.whole else values[self.lines]
 
     @cached_property
     def place(self) -> NDArray[np.int64]:
-        """Where everybody stands among those who are measured; -1 for others."""
+        """Return everybody's position in the sample; -1 for people outside it."""
         out = np.full(self.n, -1, np.int64)
         out[self.lines] = np.arange(len(self))
         return out
 
     def among(self, part: Matches) -> Matches:
-        """Matches of these people alone, by their places in the sample, with only the sets that they need."""
+        """Restrict matches to the sample, with only the sets that it needs."""
         if self.whole:
             return part
         at = self.place[part.people]
@@ -96,44 +91,49 @@ class Sample:
     # ------------------------------------------------------------------ errors
 
     def bounds(self, summary: Mapping[str, float], shares: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """Bounds of the shares: no figure between 0 and 1 varies more than a yes or no with the same mean."""
+        """Return bounds of shares. A figure between 0 and 1 varies at most as much as a yes/no figure with the same
+        mean."""
         if self.whole:
             return {}
         return {name: wilson(summary[name], self._trials) for name in shares if 0 <= summary.get(name, -1) <= 1}
 
     def count(self, found: int) -> str:
-        """How many of all, if `found` of those who were measured: a number, or one with its bounds."""
+        """Describe the total if `found` of the sample were counted: a number, or a number with bounds."""
         if self.whole:
             return f"{found:,}"
         low, high = wilson(found / max(1, len(self)), self._trials)
         return f"about {self.scaled(found):,} ({round(low * self.n):,} to {round(high * self.n):,})"
 
     def scaled(self, found: int) -> int:
-        """How many of all, if `found` of those who were measured."""
+        """Scale a count in the sample to everybody."""
         return found if self.whole else round(found * self.n / max(1, len(self)))
 
     @property
     def _trials(self) -> int:
-        """Draws with replacement that would tell as much."""
+        """Return the number of draws with replacement that give the same information."""
         return round(len(self) * (self.n - 1) / max(1, self.n - len(self)))
 
     @property
     def margin(self) -> float:
-        """The most by which a share of those who were measured is off, at the level of all bounds."""
+        """Return the largest error of a share at the level of all bounds."""
         return 0.0 if self.whole else NormalDist().inv_cdf(0.5 + LEVEL / 2) * 0.5 / sqrt(max(1, self._trials))
 
     def note(self, what: str = "people") -> list[str]:
-        """What a reader must know about the figures."""
+        """Return the note about sampling for the reader."""
         if self.whole:
             return []
         return [
-            f"measured on {len(self):,} of {self.n:,} {what}, drawn at random: shares are within {self.margin:.1%} of "
-            f"those of all ({LEVEL:.0%}), and the largest figure is the largest of those measured"
+            (
+                f"measured on a random sample of {len(self):,} of {self.n:,} {what}: shares are within "
+                f"{self.margin:.1%} of the true ones ({LEVEL:.0%}), and the largest figure is the largest in the "
+                "sample"
+            )
         ]
 
 
 def sample_of(n: int, most: int = MOST) -> Sample:
-    """Everybody, or of more than `most` so many of them at random, the same in every audit of a table so large."""
+    """Return everybody, or a random sample of `most` people, which is the same in every audit of a table of this
+    size."""
     if n <= most or most <= 0:
         return Sample(n, np.arange(n))
     lines = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False)  # measuring only; nothing secret
@@ -148,14 +148,14 @@ Times = NDArray[np.int64] | None
 
 @dataclass(frozen=True)
 class View:
-    """Some columns of a release: all rows, or the different ones with their numbers."""
+    """Some columns of a release: all rows, or the distinct rows with their counts."""
 
     release: Published
     times: Times = None
 
 
 def counted_view(release: Published, columns: Sequence[str]) -> View:
-    """The different rows of these columns, as the store counts them."""
+    """Return the distinct rows of these columns, counted by the store."""
     statements: list[Statement] = [release.column(name) for name in columns]
     cells, times = release.store.counted(statements)  # type: ignore[attr-defined]
     if int(times.sum()) != release.rows:
@@ -168,12 +168,12 @@ def counted_view(release: Published, columns: Sequence[str]) -> View:
 
 
 def mean(of: NDArray, times: Times = None) -> float:
-    """The mean over all rows."""
+    """Return the mean over all rows."""
     return float(of.mean() if times is None else np.average(of, weights=times))
 
 
 def known_mean(of: NDArray, times: Times = None) -> float:
-    """The same over the rows that have a figure; NaN where none has."""
+    """Return the mean over the rows that have a figure; NaN if none has."""
     there = np.isfinite(of)
     if not there.any():
         return float("nan")
@@ -181,5 +181,5 @@ def known_mean(of: NDArray, times: Times = None) -> float:
 
 
 def sizes(bounds: NDArray, order: NDArray, times: Times = None) -> NDArray[np.int64]:
-    """How many rows every set order[bounds[i]:bounds[i + 1]] has; none is empty."""
+    """Return the number of rows of every set order[bounds[i]:bounds[i + 1]]; no set is empty."""
     return np.diff(bounds) if times is None else np.add.reduceat(times[order], bounds[:-1])

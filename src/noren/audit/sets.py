@@ -1,4 +1,4 @@
-"""Published decoy sets as evidence: how likely each set is under every true value, and what is then believed.
+"""Published decoy sets as evidence: their likelihood under every true value, and the resulting beliefs.
 
 The likelihood comes from the published design alone. Sets of different columns are drawn independently given the
 truth, so their likelihoods multiply; what ties them together is the joint distribution of the true values.
@@ -7,9 +7,8 @@ truth, so their likelihoods multiply; what ties them together is the joint distr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,6 @@ from noren.designs import draw_columns
 from noren.release.published import Published
 from noren.secret import Keystream, Secret
 from noren.statements import Cells, Design, Statement
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CELLS_AT_ONCE = 1 << 22
 AT_ONCE = 1 << 16
@@ -56,12 +52,12 @@ class Sets:
 
     @cached_property
     def codes(self) -> NDArray:
-        """(rows, eta): the members in ascending order."""
+        """Return the members of every set in ascending order, as a (rows, eta) array."""
         return self.statement.members(self.cells)
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
-        """How many sets hold both of two values; on the diagonal, how many hold one. Equal sets count together."""
+        """Count the sets that contain both of two values; the diagonal counts those that contain one."""
         distinct, number = self.cells.distinct()
         counts = np.bincount(number, minlength=len(distinct)).astype(np.float64)
         codes, d = Sets(self.statement, distinct).codes.astype(np.int64), self.design.d
@@ -76,13 +72,13 @@ class Sets:
         return Sets(self.statement, self.cells.take(rows))
 
     def replaced(self, rows: NDArray, others: Sets, places: NDArray) -> Sets:
-        """The same with the sets that stand at `places` of others in these rows."""
+        """Return a copy in which these rows have the sets at `places` of `others`."""
         order = np.arange(len(self))
         order[rows] = len(self) + places
         return Sets(self.statement, type(self.cells).concat([self.cells, others.cells]).take(order))
 
     def likelihood(self, rows: slice | NDArray) -> NDArray[np.float64]:
-        """(rows, values): P(set | value) up to a factor of each row, the largest being 1."""
+        """Return P(set | value) as a (rows, values) array, scaled so that the largest entry of a row is 1."""
         found = self.statement.likelihood(self.cells.take(rows))
         assert found is not None
         out = found.dense(self.statement.d)
@@ -90,7 +86,7 @@ class Sets:
 
 
 def drawn_statements(release: Published) -> list[Statement]:
-    """The columns of sets, where a row is one person's."""
+    """Return the columns of sets in which each row is one person's."""
     return [one for one in release.statements if one.design is not None and one.rows_per_record == 1]
 
 
@@ -100,7 +96,7 @@ def published_sets(release: Published) -> dict[str, Sets]:
 
 
 def drawn_anew(sets: Mapping[str, Sets], truth: Mapping[str, NDArray], salt: str = "") -> dict[str, Sets]:
-    """Sets for these true codes by the published designs, the same in every audit.
+    """Draw sets for these true codes by the published designs, reproducibly.
 
     They are never published, so a stream that anybody can repeat is right here.
     """
@@ -113,7 +109,7 @@ def drawn_anew(sets: Mapping[str, Sets], truth: Mapping[str, NDArray], salt: str
 
 
 def estimated(release: Published, names: Sequence[str]) -> NDArray[np.float64]:
-    """The distribution over some columns together as any recipient estimates it, one dimension per column."""
+    """Estimate the joint distribution of some columns as a recipient would, one dimension per column."""
     from noren.estimates.counts.axes import Axis
     from noren.estimates.counts.tabulate import tabulate
 
@@ -124,7 +120,7 @@ def estimated(release: Published, names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def tabulated(codes: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.float64]:
-    """The same from the original."""
+    """Compute the joint distribution from the original."""
     flat = np.ravel_multi_index([part.astype(np.int64) for part in codes], tuple(shape))
     counts = np.bincount(flat, minlength=int(np.prod(shape))).astype(float)
     return np.asarray(counts.reshape(tuple(shape)) / counts.sum())
@@ -132,7 +128,7 @@ def tabulated(codes: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.floa
 
 @dataclass(frozen=True)
 class Believed:
-    """What is believed about each record, one entry each."""
+    """The beliefs about each record, one entry per record."""
 
     top: NDArray[np.int64]
     """The likeliest value, the first of equals."""
@@ -149,18 +145,13 @@ class Believed:
     """The chance that the best guess is right: 1 over the ties if the truth is among them."""
     right_before: NDArray[np.float64] | None = None
 
-    def frame(self, record: NDArray, labels: Sequence[str]) -> pl.DataFrame:
-        import polars as pl
-
-        columns = {"record": pl.Series(record), "value": pl.Series(labels, dtype=pl.String).gather(self.top)}
-        for name in ("belief", "before", "left", "moved", "truth_belief", "truth_before", "right", "right_before"):
-            found = getattr(self, name)
-            if found is not None:
-                columns[name] = pl.Series(found)
-        return pl.DataFrame(columns)
+    def columns(self) -> dict[str, NDArray]:
+        """Return the beliefs by name; `value` is a code."""
+        found = {"value": self.top} | {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        return {name: part for name, part in found.items() if part is not None}
 
     def summary(self, l: int) -> dict[str, float]:  # noqa: E741  the papers' letter
-        """Figures over all records; l is the size of a set."""
+        """Return figures over all records; l is the size of a set."""
         out = {
             "mean_belief": float(self.belief.mean()),
             "max_belief": float(self.belief.max()),
@@ -181,56 +172,54 @@ class Believed:
 
 
 ByRow = Callable[[slice], NDArray[np.float64]]
-"""Beliefs or likelihoods of a run of records: (rows, values)."""
+"""The likelihoods of a run of records: (rows, values)."""
 
 
-def believe(records: int, d: int, prior: ByRow, evidence: ByRow, truth: NDArray | None = None) -> Believed:
-    """Bayes' rule for every record: prior times likelihood, over the values of one column.
+def believe(
+    records: int, prior: NDArray[np.float64], evidence: Sequence[ByRow] = (), truth: NDArray | None = None
+) -> Believed:
+    """Apply Bayes' rule to every record: the prior of one column times the likelihoods of all evidence.
 
-    A set that is impossible under the prior leaves the adversary with its likelihood alone: the prior was wrong.
+    Evidence that is impossible under the prior leaves the adversary with its likelihood alone: the prior was wrong.
     """
-    top = np.zeros(records, np.int64)
-    left = np.zeros(records, np.int64)
-    named = ("belief", "before", "moved", "truth_belief", "truth_before", "right", "right_before")
-    kept = named if truth is not None else named[:3]
-    out = {name: np.zeros(records) for name in kept}
-    for rows in portions(records, d):
-        before, told = prior(rows), evidence(rows)
-        after = before * told
+    top, left = np.zeros(records, np.int64), np.zeros(records, np.int64)
+    belief, moved, truth_belief, right = (np.zeros(records) for _ in range(4))
+    usual = _best(prior[None])[0]
+    for rows in portions(records, len(prior)):
+        told = np.ones((rows.stop - rows.start, len(prior)))
+        for one in evidence:
+            told *= one(rows)
+        after = prior * told
         total = after.sum(axis=1, keepdims=True)
-        lost = total[:, 0] <= 0
-        if lost.any():
-            after[lost] = told[lost]
-            total = after.sum(axis=1, keepdims=True)
-        after = after / np.maximum(total, 1e-300)
-        best, guess = _best(after), _best(before)
-        top[rows] = best.argmax(axis=1)
-        left[rows] = (after > 0).sum(axis=1)
-        out["belief"][rows], out["before"][rows] = after.max(axis=1), before.max(axis=1)
-        out["moved"][rows] = np.abs(after - before).sum(axis=1) / 2
+        after = np.where(total > 0, after, told)
+        after /= np.maximum(after.sum(axis=1, keepdims=True), 1e-300)
+        best = _best(after)
+        top[rows], left[rows] = best.argmax(axis=1), (after > 0).sum(axis=1)
+        belief[rows], moved[rows] = after.max(axis=1), np.abs(after - prior).sum(axis=1) / 2
         if truth is not None:
             mine = truth[rows].astype(np.int64)[:, None]
-            for name, of in (("truth_belief", after), ("truth_before", before)):
-                out[name][rows] = np.take_along_axis(of, mine, axis=1)[:, 0]
-            for name, these in (("right", best), ("right_before", guess)):
-                hit = np.take_along_axis(these, mine, axis=1)[:, 0]
-                out[name][rows] = hit / np.maximum(1, these.sum(axis=1))
-    return Believed(top, left=left, **out)
+            truth_belief[rows] = np.take_along_axis(after, mine, axis=1)[:, 0]
+            right[rows] = np.take_along_axis(best, mine, axis=1)[:, 0] / np.maximum(1, best.sum(axis=1))
+    known = Believed(top, belief, np.full(records, prior.max()), left, moved)
+    if truth is None:
+        return known
+    return replace(
+        known,
+        truth_belief=truth_belief,
+        truth_before=prior[truth],
+        right=right,
+        right_before=usual[truth] / usual.sum(),
+    )
 
 
 def _best(of: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The likeliest values of every row."""
+    """Return the likeliest value of every row, with ties."""
     peak = of.max(axis=1, keepdims=True)
     return np.asarray(of >= peak * (1 - TIE))
 
 
 def portions(records: int, d: int) -> Iterator[slice]:
-    """Runs of rows whose beliefs fit into memory together."""
+    """Split rows into blocks whose beliefs fit into memory."""
     step = max(1, CELLS_AT_ONCE // max(1, d))
     for start in range(0, records, step):
         yield slice(start, min(records, start + step))
-
-
-def constant(prior: NDArray[np.float64]) -> ByRow:
-    """The same beliefs about everybody."""
-    return lambda rows: np.broadcast_to(prior, (rows.stop - rows.start, len(prior))).copy()

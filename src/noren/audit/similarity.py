@@ -1,4 +1,4 @@
-"""The similarity attack: a class of different values that mean nearly the same tells what they have in common.
+"""The similarity attack: similar values in a class disclose what they have in common.
 
 Stomach ulcer, gastritis and stomach cancer are three values and one secret. The adversary guesses a node of the
 column's hierarchy instead of a value, level by level, or for numbers and ordered values an interval: how much of the
@@ -31,7 +31,7 @@ FAR = 2.0
 
 @dataclass(frozen=True)
 class Meanings:
-    """What may be guessed instead of a value, from fine to coarse; level 0 are the values themselves."""
+    """The levels at which a value may be guessed, from fine to coarse; level 0 are the values themselves."""
 
     titles: tuple[str, ...]
     groups: tuple[NDArray[np.int64], ...] = ()
@@ -45,12 +45,14 @@ class Meanings:
 class Similarity(ClassAttack):
     """Find a person's class and guess what its sensitive values have in common."""
 
+    knows: ClassVar[str] = "a person"
     adversary: ClassVar[str] = (
         "knows that a person is in the table, the person's exact quasi-identifiers, and what the sensitive values "
-        "mean: the column's hierarchy, or which numbers are near each other; of a decoy set, which row is the person's"
+        "mean (the column's hierarchy, or the distance of numbers); for decoy sets, also which row belongs to the "
+        "person"
     )
     success: ClassVar[str] = (
-        "the largest belief in one node of the hierarchy (or in one interval) at the level asked for, and the lowest "
+        "the largest belief in one node of the hierarchy (or in one interval) at the chosen level, and the lowest "
         "level at which the adversary is certain"
     )
     titles: ClassVar[Mapping[str, str]] = {
@@ -63,12 +65,15 @@ class Similarity(ClassAttack):
     }
     truth_titles: ClassVar[Mapping[str, str]] = {"right": "right meaning"}
     shares: ClassVar[tuple[str, ...]] = ("certain", "certain_value", "mean_belief")
-    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
 
     name: Literal["similarity"] = "similarity"
-    level: int = Field(default=1, ge=0, description="How coarse a meaning is worth knowing: 0 the value, 1 its parent.")
+    level: int = Field(
+        default=1,
+        ge=0,
+        description=("Level of the hierarchy at which beliefs are measured: 0 the value, 1 its parent."),
+    )
     by: Literal["auto", "hierarchy", "interval"] = Field(
-        default="auto", description="What values have in common: a node, or an interval where there is no hierarchy."
+        default="auto", description="What similar values share: a node, or an interval where there is no hierarchy."
     )
     widths: tuple[float, ...] = Field(
         default=(0.05, 0.1, 0.2), description="Intervals of levels 1, 2, ... as shares of the column's whole range."
@@ -94,18 +99,18 @@ class Similarity(ClassAttack):
         if meanings is None:
             return f"its values {NO_MEANING}"
         if self.level >= len(meanings.titles):
-            return f"level {self.level} is asked for, it has levels 0 to {len(meanings.titles) - 1}"
+            return f"its levels are 0 to {len(meanings.titles) - 1}, and level {self.level} was asked for"
         return None
 
     def _meaning(self, target: Target) -> Meanings:
-        """What may be guessed about a column that `suits`."""
+        """Return the levels of a column that `suits` the attack."""
         if MEMORY not in target.memory:
             target.memory[MEMORY] = self._meanings(target.statement)
         found: Meanings = target.memory[MEMORY]
         return found
 
     def _meanings(self, statement: Statement) -> Meanings | None:
-        """The levels of the column's published hierarchy, else intervals where its values are ordered."""
+        """Return the levels of the published hierarchy, or intervals if the values are ordered."""
         tree = statement.column.tree
         if tree is not None and self.by != "interval":
             levels = [tree.groups(height) for height in range(tree.height)]
@@ -179,18 +184,18 @@ class Similarity(ClassAttack):
         meanings = self._meaning(target)
         out = [f"levels: {', '.join(f'{i} {title}' for i, title in enumerate(meanings.titles))}"]
         if meanings.places is not None:
-            out.append("a meaning is an interval and is named by the value it begins with")
+            out.append("an interval is named by its lowest value")
         return out
 
 
 def has_meaning(statement: Statement) -> bool:
-    """Whether values of a column may be near each other."""
+    """Return whether values of a column may be similar."""
     tree = statement.column.tree
     return statement.domain.is_ordered or (tree is not None and tree.height > 1)
 
 
 def places(domain: Domain) -> NDArray[np.float64]:
-    """Ordered values on a line of length 1, by their numbers or else by their ranks; special ones far from all."""
+    """Place ordered values on a line of length 1 by number or rank; special values are far from all others."""
     special = np.array([value in (MISSING, OTHER) for value in domain.values])
     plain = tuple(value for value in domain.values if value not in (MISSING, OTHER))
     found = Domain(plain, domain.kind, domain.source, edges=domain.edges).numbers
@@ -203,7 +208,7 @@ def places(domain: Domain) -> NDArray[np.float64]:
 
 
 def best_interval(told: Histograms, where: NDArray[np.float64], width: float) -> Columns:
-    """The interval of this width that holds most of every set: its belief, its first value, and 1 for the ties."""
+    """Return the interval of this width with the largest belief in every set: belief, first value, and ties."""
     place = where[told.value]
     order = np.lexsort((place, told.owner))
     owner, place, share, value = told.owner[order], place[order], told.share[order], told.value[order]

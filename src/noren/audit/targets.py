@@ -1,14 +1,8 @@
-"""What the published rows that could be a person's tell about one secret column.
+"""What the published rows that match a person disclose about one secret column, and how to find these rows.
 
-Every published cell is a belief over the column's base values: the prior times the likelihood that the column's
-statement gives it (Bayes). What rows tell together is the mean of their beliefs: each is the person's as likely as
-the others.
-
-Which published row may be a person's, by everything but the secrets.
-
-Where all columns besides the sets are published exactly, a person is recognised by a row that is alone with them on
-both sides. Beside general values the person's row is one of those whose cells cover the person's own: one of them
-stands for it, and where there is a single one that covers nobody else, the person is recognised.
+A published cell is a belief over the column's base values: the prior times its likelihood (Bayes). What several rows
+tell is the mean of their beliefs: each is the person's as likely as the others. A person is recognised by a row that is
+alone with its exact columns on both sides, or by the only row whose cells cover the person's own and nobody else's.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
-from noren.audit.people import People, exact_codes, exact_statements, unique_pairs
+from noren.audit.people import People, exact_statements, exact_texts, unique_pairs
 from noren.audit.sample import Sample, Times, View, sample_of
 from noren.audit.sample import sizes as sizes_of
 from noren.audit.sets import estimated
@@ -42,7 +36,7 @@ ENTRIES_KEPT = 1 << 23
 
 @dataclass(frozen=True)
 class Target:
-    """One secret column, as its rows tell of it."""
+    """One secret column and the beliefs of its rows."""
 
     statement: Statement
     cells: Cells
@@ -75,32 +69,32 @@ class Target:
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
+        """Return the number of rows."""
         return len(self.kind) if self.times is None else int(self.times.sum())
 
     @property
     def weighed(self) -> Times:
-        """The same in what is believed. Whose row a drawn cell stands in is known: it is one, however many look so."""
+        """Return the same target with distinct cells merged by belief; a drawn cell counts as one row."""
         return None if self.statement.design is not None else self.times
 
     def sizes(self, part: Matches) -> NDArray[np.int64]:
-        """The rows of every set."""
+        """Return the number of rows of every set."""
         return sizes_of(part.bounds, part.order, self.weighed)
 
     @cached_property
     def width(self) -> int:
-        """Most entries that one cell may have."""
+        """Return the largest number of entries of one cell."""
         found = likelihood(self.statement, self.cells)
         return self.d if found.floor > 0 else int(found.lengths.max(initial=1))
 
     def counted(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """The different cells in every set of rows: set, cell, and how many rows of the set have it."""
+        """Count the distinct cells of every set of rows: set, cell, and number of rows."""
         kinds = np.int64(len(self.cells))
         key, count = counted_keys(owners(bounds) * kinds + self.kind[order], order, self.weighed)
         return key // kinds, key % kinds, count
 
     def entries(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Set, value, belief and number of rows for every different cell in every set of rows."""
+        """List set, value, belief and number of rows for every distinct cell of every set of rows."""
         owner, kind, count = self.counted(order, bounds)
         distinct, _, place = distinct_of(kind)
         found = beliefs(self.statement, self.cells.take(distinct), self.weights)
@@ -108,12 +102,12 @@ class Target:
         return np.repeat(owner, widths), found.value[taken], found.weight[taken], np.repeat(count, widths)
 
     def told(self, part: Matches) -> Histograms:
-        """What every set of rows tells: a distribution over base values, as masses that add up to its rows."""
+        """Return the distribution of base values of every set of rows, as masses that sum to its rows."""
         owner, value, mass, count = self.entries(part.order, part.bounds)
         return summed(self.sizes(part), owner, value, mass * count, self.d)
 
     def pool(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """The same as `entries` for the row's own classes, with the cells of a group as its table lists them."""
+        """List the entries of the row's own classes; the cells of a group are those of its table."""
         held = self.statement.table
         if held is None:
             return self.entries(self.own.order, self.own.bounds)
@@ -122,14 +116,14 @@ class Target:
         return owners(bounds), held.value[rows], np.ones(len(rows)), held.count[rows]
 
     def before(self) -> Histograms:
-        """The prior as what a single class would tell."""
+        """Return the prior in the form of a single class."""
         value = np.flatnonzero(self.prior > 0)
         mass = self.prior[value] / max(float(self.prior.sum()), 1e-300)
         return Histograms(np.ones(1, np.int64), np.array([0, len(value)]), value, mass)
 
 
 def counted_keys(keys: NDArray, rows: NDArray, times: Times) -> tuple[NDArray, NDArray]:
-    """The different keys of some rows, and how many rows have each."""
+    """Return the distinct keys of some rows, and their counts."""
     if times is None:
         found, count = np.unique(keys, return_counts=True)
         return found, count
@@ -138,7 +132,7 @@ def counted_keys(keys: NDArray, rows: NDArray, times: Times) -> tuple[NDArray, N
 
 
 def portions(part: Matches, width: int) -> Iterator[Matches]:
-    """Matches a few sets at a time, so that what their cells tell fits the memory."""
+    """Yield a few sets of matches at a time, so that their entries fit into memory."""
     reach = part.bounds * width
     sets = len(part.bounds) - 1
     if int(reach[-1]) <= ENTRIES_AT_ONCE:
@@ -160,14 +154,14 @@ def portions(part: Matches, width: int) -> Iterator[Matches]:
 
 
 def likelihood(statement: Statement, cells: Cells) -> Likelihood:
-    """P(cell | value) of cells that speak of listed values."""
+    """Return P(cell | value) for cells over listed values."""
     found = statement.likelihood(cells)
     assert found is not None
     return found
 
 
 def beliefs(statement: Statement, cells: Cells, prior: NDArray[np.float64] | None) -> Likelihood:
-    """Bayes' rule: a distribution for every cell, as sparse rows without values that have no chance.
+    """Apply Bayes' rule: a distribution for every cell, as sparse rows without impossible values.
 
     Without a prior all values are alike. A cell that is impossible under the prior leaves its values equally likely.
     """
@@ -185,42 +179,42 @@ def beliefs(statement: Statement, cells: Cells, prior: NDArray[np.float64] | Non
 
 
 def alike(columns: Sequence[NDArray], rows: int) -> Matches:
-    """Rows that have equal numbers in all columns as classes."""
+    """Return classes of rows with equal numbers in all columns."""
     order, bounds = rows_in_order(columns, rows)
     return Matches(order, owners(bounds), np.ones(len(bounds) - 1, np.int64), order, bounds)
 
 
 def each_alone(kind: NDArray[np.int64]) -> Matches:
-    """Rows that are known to be the person's: one row stands for all with the same cell."""
+    """Match single rows to people; one row represents all rows with the same cell."""
     distinct, first, of = distinct_of(kind)
     sets = len(distinct)
     return Matches(np.arange(len(kind)), of, np.ones(sets, np.int64), first, np.arange(sets + 1))
 
 
 def quasi_statements(release: Published) -> list[Statement]:
-    """The columns by which people are known."""
+    """Return the columns by which people are found."""
     return [one for one in release.statements if one.role in QUASI]
 
 
 def key_names(release: Published, apart_from: str = "") -> tuple[list[str], list[str]]:
-    """Quasi-identifiers that an adversary can match, and those that are published in no such form."""
+    """Return the names of quasi-identifiers that an adversary can match, and of those that cannot be matched."""
     found = [one for one in quasi_statements(release) if one.name != apart_from]
     return [one.name for one in found if one.is_key], [one.name for one in found if not one.is_key]
 
 
 def searchable(release: Published) -> list[str]:
-    """The quasi-identifiers, where people can be matched by all of them."""
+    """Return the quasi-identifiers if people can be matched by all of them."""
     names, lost = key_names(release)
     if lost:
         raise QueryError(
-            f"column {lost[0]!r} is {release.column(lost[0]).words}, so nobody can say which records look alike.",
+            f"column {lost[0]!r} is {release.column(lost[0]).words}, so equivalence classes cannot be formed.",
             hint="The attack needs every quasi-identifier published exactly or generalised.",
         )
     return names
 
 
 def class_keys(release: Published, names: Sequence[str]) -> list[NDArray]:
-    """Columns of numbers, one for every row: rows agree in all these columns as published where they have the same."""
+    """Return columns of numbers in which rows are equal if and only if their published cells are equal."""
     import polars as pl
 
     cells = release.cells(names) if names else {}
@@ -231,20 +225,29 @@ def class_keys(release: Published, names: Sequence[str]) -> list[NDArray]:
     ]
 
 
-def sorted_rows(release: Published) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All rows class by class, and where each class begins: rows that agree in every quasi-identifier."""
-    return rows_in_order(class_keys(release, searchable(release)), release.rows)
+def published_classes(case: Case, names: Sequence[str], release: Published | None = None) -> Matches:
+    """Return classes of rows that are equal in all these published columns; of the view if rows are counted."""
+    shown = case.release if release is None else release
+    key = ("rows alike", tuple(names), shown.columns if case.counts else ())
+    return case.remembered(key, lambda: alike(class_keys(shown, names), shown.rows))
 
 
-def published_classes(release: Published, names: Sequence[str]) -> Matches:
-    """Rows that agree in all these columns, as published."""
-    return alike(class_keys(release, names), release.rows)
+def raw_classes(case: Case, people: People, names: Sequence[str]) -> Matches:
+    """Return classes of people who are equal in all these original quasi-identifiers."""
+    return case.remembered(("people alike", tuple(names)), lambda: alike(people.keys(names), people.n))
+
+
+def owners_of(own: Matches) -> NDArray[np.int64]:
+    """Return the class of every person."""
+    out = np.empty(len(own.people), np.int64)
+    out[own.people] = own.of
+    return out
 
 
 def finder_for(
     release: Published, names: Sequence[str], codes: Mapping[str, NDArray], rows: NDArray | None = None
 ) -> tuple[Finder, list[NDArray]]:
-    """The release (or some rows of it) to search in, and what is searched: codes of its domains, -1 for others."""
+    """Return the release (or some of its rows) to search, and the codes to search for; -1 for unknown values."""
     statements = [release.column(name) for name in names]
     cells = release.cells(names) if names else {}
     for one in statements:
@@ -256,11 +259,11 @@ def finder_for(
 
 
 def find_people(release: Published, people: People, names: Sequence[str]) -> tuple[Finder, list[NDArray]]:
-    """The release to search in, and every person's quasi-identifiers as codes of its domains."""
+    """Return the release to search, and every person's quasi-identifiers as codes of its domains."""
     strange = [name for name in names if name not in people.quasi]
     if strange:
         raise DataError(
-            f"the policy does not make {strange[0]!r} a quasi-identifier, as the release does.",
+            f"{strange[0]!r} is a quasi-identifier in the release but not in the policy.",
             hint="Give the policy that the release was made with.",
         )
     listed = [name for name in names if not release.column(name).column.is_open]
@@ -269,7 +272,7 @@ def find_people(release: Published, people: People, names: Sequence[str]) -> tup
 
 
 def in_release(case: Case, people: People, names: Sequence[str], some: Sample) -> Iterator[Matches]:
-    """Every person who is measured, with the published rows that cover the person's quasi-identifiers.
+    """Match every measured person with the published rows that cover the person's quasi-identifiers.
 
     What is found is kept for the next attack, unless it is large.
     """
@@ -298,24 +301,24 @@ def in_release(case: Case, people: People, names: Sequence[str], some: Sample) -
 
 
 def secret_statements(release: Published) -> list[Statement]:
-    """The columns that hold secrets of listed values."""
+    """Return the secret columns with listed values."""
     return [one for one in release.statements if one.role.needs_requirement and one.terms is None]
 
 
 def is_attackable(statement: Statement) -> bool:
-    """Whether the cells of a person's row are beliefs over listed values."""
+    """Return whether the cells of a person's row give beliefs over listed values."""
     return statement.rows_per_record == 1 and not statement.column.is_open
 
 
 def attackable(release: Published) -> list[Statement]:
-    """The secrets that can be attacked row by row."""
+    """Return the secrets that can be attacked row by row."""
     return [one for one in secret_statements(release) if is_attackable(one)]
 
 
 def why_no_secret(release: Published) -> str | None:
-    """Why there is no column whose secrets could be attacked, or None."""
+    """Return why no column has secrets that could be attacked, or None."""
     if release.rows_per_record > 1:
-        return "the release has one shuffled row per possible value, so that no row is a person's"
+        return "the release has one shuffled row per possible value, so no row belongs to one person"
     if attackable(release):
         return None
     held = secret_statements(release)
@@ -325,25 +328,24 @@ def why_no_secret(release: Published) -> str | None:
 
 
 def true_target(case: Case, statement: Statement, people: People) -> Target:
-    """A secret as the raw table tells it, with the overall distribution of the original."""
-    return case.remembered(("raw", statement.name), lambda: _true_target(case, statement, people))
-
-
-def _true_target(case: Case, statement: Statement, people: People) -> Target:
+    """Return a secret as the raw table discloses it, with the overall distribution of the original."""
+    key = ("raw", statement.name)
+    if key in case.memory:
+        return case.memory[key]  # type: ignore[no-any-return]
     exact = ExactStatement(statement.column)
     cells, kind = CodeCells(statement.d, people.secret(statement)).distinct()
     prior = exact.shares(np.bincount(exact.key(cells)[kind], minlength=statement.d))
-    names = tuple(name for name in people.quasi if name != statement.name)
-    own = case.remembered(("people alike", names), lambda: alike(people.keys(names), people.n))
-    return Target(exact, cells, kind, prior, "the original", prior, own)
+    own = raw_classes(case, people, [name for name in people.quasi if name != statement.name])
+    case.memory[key] = found = Target(exact, cells, kind, prior, "the original", prior, own)
+    return found
 
 
 def published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
-    """A secret as the release tells it. Without a prior the release's own distribution, or an estimate of it."""
-    return case.remembered(("published", statement.name), lambda: _published_target(case, statement, prior))
-
-
-def _published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
+    """A secret as the release discloses it; the default prior is the release's own distribution, or an estimate of
+    it."""
+    key = ("published", statement.name)
+    if key in case.memory:
+        return case.memory[key]  # type: ignore[no-any-return]
     names = tuple(key_names(case.release, statement.name)[0])
     drawn = statement.design is not None
     alone = drawn or statement.is_class
@@ -360,26 +362,26 @@ def _published_target(case: Case, statement: Statement, prior: NDArray[np.float6
     elif statement.is_class:
         own = alike([kind], len(kind))
     else:
-        key = ("rows alike", names, release.columns if case.counts else ())
-        own = case.remembered(key, lambda: published_classes(release, names))
+        own = published_classes(case, names, release)
     weights = prior if shares is None else shares
     if prior is None:  # every general value divided equally among those under it
-        found = beliefs(statement, distinct, None)
+        each = beliefs(statement, distinct, None)
         rows = np.bincount(kind, times, minlength=len(distinct))
-        mass = np.bincount(found.value, found.weight * rows[found.owner], minlength=statement.d)
+        mass = np.bincount(each.value, each.weight * rows[each.owner], minlength=statement.d)
         prior = np.asarray(mass / max(1.0, float(rows.sum())))
-    return Target(statement, distinct, kind, prior, basis, weights, own, times=times)
+    case.memory[key] = found = Target(statement, distinct, kind, prior, basis, weights, own, times=times)
+    return found
 
 
 def _tally(statement: Statement, cells: Cells, times: Times) -> NDArray[np.int64]:
-    """What `Statement.tally` counts, of rows that each stand for several."""
+    """Tally rows that each represent several, as `Statement.tally` does."""
     if times is None or statement.design is not None:
         return statement.tally(cells)  # of drawn cells it says nothing yet: their shares are estimated
     return np.bincount(statement.key(cells), times, minlength=statement.d).astype(np.int64)
 
 
 def _estimated(case: Case, view: View, name: str) -> NDArray[np.float64]:
-    """The distribution of a drawn column, from all rows of a view."""
+    """Estimate the distribution of a drawn column from all rows of a view."""
     if view.times is None:
         return case.estimate([name])
     shown, every = view.release, np.repeat(np.arange(len(view.times)), view.times)
@@ -389,7 +391,7 @@ def _estimated(case: Case, view: View, name: str) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the people of the original stand in a release."""
+    """The rows of a release that match the people of the original."""
 
     who: NDArray[np.int64]
     """The people who fit some row, by their number in the original."""
@@ -404,22 +406,23 @@ class Place:
 
 
 def key_statements(release: Published) -> list[Statement]:
-    """The columns of listed values whose cells can be compared with what a person has."""
+    """Return the columns of listed values that can be compared with a person's values."""
     return [one for one in release.statements if one.is_key and not one.column.is_open]
 
 
 def place_people(release: Published, people: People, some: Sample | None = None) -> Place:
-    """Where everybody stands, or all who are measured; whether a row is a person's own is seen among all people."""
+    """Match all or the measured people with rows; whether a row is unique to a person is decided among all people."""
     keys = key_statements(release)
     measured = sample_of(people.n, 0) if some is None else some
     row = np.full(people.n, -1, np.int64)
     if all(one.is_exact for one in keys):
         exact = exact_statements(release)
-        mine, found = unique_pairs(people.exact_codes(exact), exact_codes(release))
+        mine, found = unique_pairs(people.exact_texts(exact), exact_texts(release))
         row[mine] = found
         row = measured[row]
         return Place(measured.lines, row, row >= 0, 0, "exact columns")
-    finder, asked = finder_for(release, [one.name for one in keys], {one.name: people.published(one) for one in keys})
+    names, codes = [one.name for one in keys], {one.name: people.published(one) for one in keys}
+    finder, asked = finder_for(release, names, codes)
     chance = np.random.default_rng(0).random(people.n)  # simulation only: nothing of it is published
     single = np.zeros(people.n, bool)
     for part in finder.candidates([measured[codes] for codes in asked], len(measured)):
@@ -429,13 +432,11 @@ def place_people(release: Published, people: People, some: Sample | None = None)
     alone = np.unique(row[single])
     fitting = np.zeros(release.rows, np.int64)
     if len(alone):  # a row that is somebody's only one may be others' too
-        names, codes = [one.name for one in keys], {one.name: people.published(one) for one in keys}
         finder, asked = finder_for(release, names, codes, alone)
         for part in finder.candidates(asked, people.n):
-            np.add.at(
-                fitting, alone[part.order], np.bincount(part.of, minlength=len(part.bounds) - 1)[owners(part.bounds)]
-            )
+            times = np.bincount(part.of, minlength=len(part.bounds) - 1)
+            np.add.at(fitting, alone[part.order], times[owners(part.bounds)])
     here = row[measured.lines]
     who = measured.lines[here >= 0]
     own = single[who] & (fitting[row[who]] == 1)
-    return Place(who, row[who], own, len(measured) - len(who), "exact columns and general values")
+    return Place(who, row[who], own, len(measured) - len(who), "exact columns and generalised values")

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, RELEASE, NamedOption, named, on_disk, runs_anywhere
-from noren.cli.render import echo_json, say, stages, table
+from noren.cli.render import PLACE, RELEASE, NamedOption, echo_json, named, on_disk, runs_anywhere, say, stages, table
 from noren.errors import DataError, QueryError
 
 if TYPE_CHECKING:
     from noren.audit import AttackResult, Case
 
-MOST = 12
-"""Lines of the summary."""
+MOST = 6
+"""Lines of the summary for adversaries who know equally much."""
 MEASURED = 100_000
 """As `noren.audit.sample` has it, which would load too much for --help."""
 
@@ -33,35 +33,48 @@ MEASURED = 100_000
     registry="noren.audit:ATTACKS",
     multiple=True,
     metavar="NAME",
-    help="An attack to run; default: all that apply.",
+    help="An attack to run. Repeatable; default: all that apply.",
 )
 @click.option("--list", "listed", is_flag=True, help="Show every attack with its adversary, measure and options.")
 @click.option(
-    "--option", "set_options", multiple=True, metavar="NAME=VALUE", help="An option of the attacks; see --list."
+    "--option", "set_options", multiple=True, metavar="NAME=VALUE", help="An option of an attack; --list shows them."
 )
-@click.option("--original", type=PLACE, help="The original table: compare with what it tells.")
+@click.option("--original", type=PLACE, help="The original table: attacks are also measured against the truth.")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy of the release, to read the original.")
 @click.option(
     "--second",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A further release of the same people: what both tell together (the intersection attack). Repeatable.",
+    help="A further release of the same people, for the intersection attack. Repeatable.",
 )
 @click.option(
-    "--second-original", "later", multiple=True, type=PLACE, help="Its original, to know by key who is in both."
+    "--second-original",
+    "later",
+    multiple=True,
+    type=PLACE,
+    help="The original of the second release, to match people by key.",
 )
 @click.option("--truth", metavar="COLUMN", help="Column of the original with every person's true label.")
-@click.option("--k", type=click.IntRange(2), help="k of the merely k-anonymous table. Default: the policy's.")
-@click.option("--l", "size", type=click.IntRange(2), help="l of the merely l-diverse table. Default: the policy's.")
+@click.option(
+    "--k",
+    type=click.IntRange(2),
+    help="For the linking attack: k of the k-anonymous table for comparison. Default: the policy's.",
+)
+@click.option(
+    "--l",
+    "size",
+    type=click.IntRange(2),
+    help="For the linking attack: l of the l-diverse table for comparison. Default: the policy's.",
+)
 @click.option(
     "--sample",
     type=click.IntRange(0),
     default=MEASURED,
     show_default=True,
-    help="People who are measured; of more, so many at random, with the error stated. 0 measures everybody.",
+    help="Attack a random sample of at most this many people, and state the error. 0 attacks everybody.",
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html, .png or .svg.")
-@click.option("--records", type=click.Path(path_type=Path), help="Write what is believed about each record: .csv.")
+@click.option("--records", type=click.Path(path_type=Path), help="Write the beliefs about each record: .csv.")
 @click.option("--details", is_flag=True, help="Print every figure of every attack below the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @runs_anywhere
@@ -84,7 +97,7 @@ def audit(
     as_json: bool,
     engine: Any,
 ) -> None:
-    """Attack RELEASE as an adversary would, and say how much is gained: a summary, and with --details every figure.
+    """Attack RELEASE as an adversary would, and show what is learned; with --details every figure.
 
     Without the original: what an outsider can compute from the release. With it, the same people are looked up in the
     raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
@@ -99,7 +112,7 @@ def audit(
         _list(as_json)
         return
     if release is None:
-        raise click.UsageError("Name a release, or give --list.")
+        raise click.UsageError("Give a release, or --list.")
     if (original is None) != (policy is None):
         raise click.UsageError("Give --original and --policy together.")
     given: dict[str, Any] = {"truth": truth, "k": k, "l": size}
@@ -117,13 +130,13 @@ def audit(
     opened = open_release(release) if there is None else there.open_release(release)
     rules = None if policy is None else read_policy(policy)
     case = Case(opened, rules, original, stages(as_json), sample, counts=there is not None)
-    found, skipped = _run(case, names, options)
+    found, skipped = _run(case, names, options, show=not as_json)
     written = _write(found, plot, records)
     if as_json:
         told = {"release": named(release), "results": [one.to_dict() for one in found], "written": written}
         echo_json(told | ({"skipped": skipped} if skipped else {}))
         return
-    _summary(found, details)
+    _say_most(found, details)
     for one in found if details else ():
         say("")
         _show(one)
@@ -134,10 +147,14 @@ def audit(
         say(f"Written{secret}: {path}")
 
 
-def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[list[AttackResult], dict[str, str]]:
-    """The results of the attacks that were named, or of all that apply and why the others do not."""
-    from noren.audit import made, reasons
-    from noren.audit.base import runs
+def _run(
+    case: Case, names: Sequence[str], options: Mapping[str, Any], show: bool
+) -> tuple[list[AttackResult], dict[str, str]]:
+    """Return the results of the named attacks (or of all that apply), and why the others do not apply.
+
+    What adversaries who know equally much gain is shown as soon as it is known.
+    """
+    from noren.audit import KNOWLEDGE, make_attack, order_attacks, reasons
 
     skipped: dict[str, str] = {}
     chosen = list(dict.fromkeys(names))
@@ -145,15 +162,20 @@ def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[
         judged = reasons(case.release)
         chosen = [name for name, reason in judged.items() if reason is None]
         skipped = {name: reason for name, reason in judged.items() if reason is not None}
-    attacks = [made(name, own) for name, own in _shared(chosen, options).items()]
     found: list[AttackResult] = []
-    for one, run in zip(attacks, runs(attacks, case), strict=True):
-        try:
-            found += run()
-        except QueryError as error:
-            if names:
-                raise
-            skipped[one.name] = error.message.rstrip(".")
+    attacks = order_attacks([make_attack(name, own) for name, own in _shared(chosen, options).items()])
+    for knows, alike in groupby(attacks, key=lambda one: one.knows):
+        results: list[AttackResult] = []
+        for one in alike:
+            try:
+                results += one.results(case)
+            except QueryError as error:
+                if names:
+                    raise
+                skipped[one.name] = error.message.rstrip(".")
+        if show and results:
+            _show_gains(KNOWLEDGE[knows], results)
+        found += results
     if not found:
         told = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise QueryError(f"no attack applies to this release: {told}.")
@@ -161,7 +183,7 @@ def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[
 
 
 def _shared(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The options of every attack. One that is written attack.option is for that attack alone."""
+    """Read the options of the attacks. An option written as attack.option is for that attack only."""
     from noren.audit import ATTACKS
 
     out: dict[str, dict[str, Any]] = {name: {} for name in chosen}
@@ -176,7 +198,11 @@ def _shared(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict
             known = sorted({f for name in chosen for f in ATTACKS[name].model_fields if f != "name"})
             having = [name for name in ATTACKS if field in ATTACKS[name].model_fields and only in ("", name)]
             where = f"the attack {only!r}" if dot else "these attacks"
-            hint = f"It belongs to {', '.join(having)}: use --attack." if having else f"Options: {', '.join(known)}."
+            hint = (
+                f"Several attacks have this option ({', '.join(having)}): choose with --attack."
+                if having
+                else f"Options: {', '.join(known)}."
+            )
             raise QueryError(f"{where}: no option {field!r}.", hint=hint)
         for name in takers:
             out[name][field] = _many(name, field, value)
@@ -184,7 +210,7 @@ def _shared(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict
 
 
 def _many(name: str, field: str, value: Any) -> Any:
-    """Text as a list where the option takes several values."""
+    """Split a text into a list if the option takes several values."""
     from noren.audit import ATTACKS
 
     if name not in ATTACKS or not isinstance(value, str):
@@ -204,7 +230,7 @@ def _parsed(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _list(as_json: bool) -> None:
-    """Every attack: who attacks, what counts as success, and what can be asked for."""
+    """List every attack with its adversary, measure and options."""
     from noren.audit import ATTACKS
 
     found: list[dict[str, Any]] = []
@@ -234,7 +260,7 @@ def _list(as_json: bool) -> None:
 
 
 def _check_targets(release: Path | None, plot: Path | None, records: Path | None) -> None:
-    """Refuse what cannot be written, before any work; nothing is ever added to a release."""
+    """Refuse files that cannot be written, before any work; nothing is ever added to a release."""
     from noren.estimates.counts.plots import chart_suffix
     from noren.files import refuse_target
 
@@ -248,7 +274,7 @@ def _check_targets(release: Path | None, plot: Path | None, records: Path | None
 
 
 def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | None) -> list[str]:
-    """The chart of every result and the lines of all; the files that were written."""
+    """Write the charts and the lines of all results; return the written files."""
     out = []
     if plot is not None:
         from noren.estimates.counts.plots import save_chart
@@ -271,39 +297,45 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
     return out
 
 
-def _summary(results: Sequence[AttackResult], details: bool) -> None:
-    """One line an attack and target, the largest gain first; then who gains most, in words."""
-    from noren.report.gains import attack_content, final, headline
+def _gain(result: AttackResult) -> tuple[float, list[str]]:
+    """Return the gain of the main figure of a result, and its line in the summary."""
+    from noren.report.attacks import attack_content, final, headline
     from noren.report.render import percent
 
-    lines = []
-    for result in results:
-        told = attack_content(result)
-        name, last = headline(told), final(told)
-        if name is None:
-            lines.append((-2.0, result, ["-", "-", "-", last["title"]]))
-            continue
-        before, after = told["baseline"].get(name), last["summary"][name]
-        title = str(told["titles"].get(name, name.replace("_", " ")))
-        gain = after - before if before is not None else -1.0
-        lines.append((gain, result, [title, percent(before), percent(after), last["title"]]))
-    lines.sort(key=lambda line: -line[0])
-    rows = [[one.attack, _targets(one), *figures] for _, one, figures in lines[:MOST]]
+    told = attack_content(result)
+    name, last = headline(told), final(told)
+    head = [result.attack, _targets(result)]
+    if name is None:
+        return -2.0, [*head, "-", "-", "-", last["title"]]
+    before, after = told["baseline"].get(name), last["summary"][name]
+    title = str(told["titles"].get(name, name.replace("_", " ")))
+    gain = after - before if before is not None else -1.0
+    return gain, [*head, title, percent(before), percent(after), last["title"]]
+
+
+def _show_gains(knowledge: str, results: Sequence[AttackResult]) -> None:
+    """Print one line per attack and target for adversaries with equal knowledge, largest gain first."""
+    rows = [row for _, row in sorted(map(_gain, results), key=lambda line: -line[0])]
     columns = ("attack", "on", "figure", "before", "after", "after means")
-    table("What adversaries gain, the most first", columns, rows, ("before", "after"))
-    if len(lines) > MOST:
-        say(f"{len(lines) - MOST} more gain less.")
-    gain, first, _ = lines[0]
+    table(f"An adversary who {knowledge}", columns, rows[:MOST], ("before", "after"))
+    if len(rows) > MOST:
+        say(f"{len(rows) - MOST} more gain less.")
+
+
+def _say_most(results: Sequence[AttackResult], details: bool) -> None:
+    """Print the adversary who learns most, and the basis of the figures."""
+    likely = [one for one in results if one.knows != "everybody else"] or results
+    gain, first = max(((_gain(one)[0], one) for one in likely), key=lambda line: line[0])
     if gain > 0:
-        say(f"Most is gained by an adversary who {first.adversary}.")
-    for one in [result for _, result, _ in lines if result.attack == "bayes"][:1]:
+        say(f"The strongest adversary {first.adversary}.")
+    for one in [result for result in results if result.attack == "bayes"][:1]:
         say(f"About {_targets(one)}: {one.notes[0]}.")
     for note in dict.fromkeys(note for one in results for note in one.notes if note.startswith("measured on")):
         say(f"{note[0].upper()}{note[1:]}.")
     if any(one.holder_only for one in results) and not details:
-        say("These figures rest on the original; keep them with the holder.")
+        say("These figures are computed from the original; do not publish them.")
     if not details:
-        say("Every figure, with what each adversary knows: --details.")
+        say("Use --details to see every figure and the knowledge of each adversary.")
 
 
 def _targets(result: AttackResult) -> str:
@@ -332,7 +364,7 @@ def _show(result: AttackResult) -> None:
     for note in result.notes:
         say(f"Note: {note}.")
     if result.holder_only:
-        say("These figures rest on the original; keep them with the holder.")
+        say("These figures are computed from the original; do not publish them.")
 
 
 def _figures(

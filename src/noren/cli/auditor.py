@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, RELEASE, NamedOption, named, on_disk, runs_anywhere
-from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, verdict_rows
+from noren.cli.render import (
+    CELLS,
+    PLACE,
+    RELEASE,
+    VERDICT_COLUMNS,
+    NamedOption,
+    echo_json,
+    named,
+    on_disk,
+    runs_anywhere,
+    say,
+    stages,
+    table,
+    verdict_rows,
+)
 from noren.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,13 +34,19 @@ if TYPE_CHECKING:
 SHOWN = 5
 UNDECIDED = 3
 """Exit code where nothing fails and something cannot be decided."""
-MARK = "What stands in all quasi-identifiers of a record that another tool dropped."
+MARK = "The text that another tool writes into all quasi-identifiers of a suppressed record."
 
 
 @click.command(epilog="Example: noren verify release --policy policy.toml --original patients.csv")
 @click.argument("release", type=RELEASE)
-@click.option("--policy", type=click.Path(path_type=Path), help="Check these requirements instead of the claimed ones.")
-@click.option("--original", type=PLACE, help="The original table: exact closeness, truth in sets.")
+@click.option(
+    "--policy", type=click.Path(path_type=Path), help="Check these requirements instead of those the release claims."
+)
+@click.option(
+    "--original",
+    type=PLACE,
+    help="The original table: also check exact closeness, and that sets contain the true values.",
+)
 @click.option(
     "--show",
     is_flag=False,
@@ -35,10 +54,13 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
     type=click.IntRange(0),
     default=0,
     metavar="[N]",
-    help=f"Name the classes that fall short, N per requirement ({SHOWN} if no number is given).",
+    help=f"List the largest classes that break a requirement, N per requirement ({SHOWN} by default).",
 )
-@click.option("--signer", type=click.Path(path_type=Path), help="Public key: the release must be signed by its owner.")
+@click.option(
+    "--signer", type=click.Path(path_type=Path), help="Public key of the signer: the release must have its signature."
+)
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
+@CELLS
 @runs_anywhere
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.pass_context
@@ -50,6 +72,7 @@ def verify(
     show: int,
     signer: Path | None,
     suppressed: str,
+    cells: tuple[tuple[str, str], ...],
     engine: Any,
     as_json: bool,
 ) -> None:
@@ -60,7 +83,7 @@ def verify(
     RELEASE is a release directory or schema (postgresql://host/base?schema=name), or with --policy any table that
     another tool made: CSV, Parquet, Arrow, postgresql://host/base?table=schema.name.
     """
-    left_out, signed = 0, None
+    left_out, signed, read = 0, None, list[str]()
     from noren.release.release import is_address, is_release, open_release
 
     if is_release(release) or not (is_address(release) or Path(release).exists()):
@@ -72,32 +95,39 @@ def verify(
         signed = opened.signer
         records, words = opened.records, f"{_looked_at(opened)}, {signature_words(signed, signer)}"
     else:
-        from noren.workflow.foreign import verify_table
+        from noren.workflow.foreign import describe_cells, verify_table
 
         if policy is None:
-            raise click.UsageError("A table that is no release is checked against --policy.")
-        if original is not None or signer is not None:
-            raise click.UsageError("--original and --signer are for releases.")
+            raise click.UsageError("Add --policy to check a table that is not a release.")
+        if signer is not None:
+            raise click.UsageError("--signer applies to releases only.")
         with stages(as_json)("Verifying", None):
-            foreign, verdicts = verify_table(release, policy, suppressed=suppressed, show=show)
-        records, left_out = foreign.records, foreign.suppressed
+            forms: Any = dict(cells)
+            options: Any = {"original": original, "suppressed": suppressed, "show": show}
+            foreign, verdicts = verify_table(release, policy, **options, cells=forms)
+        records, left_out, read = foreign.records, foreign.suppressed, describe_cells(foreign)
         words = f"{_many(left_out, 'suppressed row')} judged as a class" if left_out else "no suppressed rows"
     failed = [verdict for verdict in verdicts if verdict.holds is False]
-    undecided = [verdict for verdict in verdicts if verdict.holds is None]
+    undecided = verdicts.open
+    left = sum(verdict.by_holder for verdict in verdicts)
     if as_json:
-        holds = False if failed else None if undecided else True
+        holds = False if failed else None if undecided or left else True
         told: dict[str, Any] = {"release": named(release), "holds": holds, "records": records, "suppressed": left_out}
         told["signer"] = None if signed is None else signed.fingerprint
         told["unconfirmed"] = list(verdicts.unconfirmed)
+        told |= {"cells": read} if read else {}
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
         say(f"{named(release)}: {records:,} records, {words}")
+        for line in read:
+            say(line)
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
         for verdict in verdicts:
-            if verdict.holds is not True:
+            if verdict.holds is not True and not verdict.by_holder:
                 say(shortfall_line(verdict))
         parts = [f"{len(failed)} of {len(verdicts)} do not hold"] if failed else []
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
+        parts += [f"{len(verdicts) - left} of {len(verdicts)} hold"] if left and not parts else []
         fine = "Every requirement holds." if verdicts else "Nothing is required."
         say(f"Requirements: {', '.join(parts)}." if parts else fine)
         for unconfirmed in verdicts.unconfirmed:
@@ -107,19 +137,19 @@ def verify(
 
 
 def _looked_at(release: Release) -> str:
-    return "checksums match" if release.path is not None else "tables and columns as described"
+    return "checksums match" if release.path is not None else "tables and columns are as described"
 
 
 def signature_words(found: PublicKey | None, asked: Path | None) -> str:
-    """Whose release it is, as far as that is known."""
+    """Describe who signed the release, if that is known."""
     if found is None:
         return "not signed"
-    how = "as asked for" if asked is not None else "compare it with the holder's key, or give --signer"
+    how = "as asked for" if asked is not None else "to verify it, give --signer with the holder's public key"
     return f"signed by {found.fingerprint} ({how})"
 
 
 def shortfall_line(verdict: Verdict) -> str:
-    """What was found, what was asked, and how much falls short."""
+    """Describe the found and the required value, and how many records break the requirement."""
     if verdict.holds is False and verdict.short:
         classes = "1 class" if verdict.short == 1 else f"{verdict.short:,} classes"
         return (
@@ -138,7 +168,7 @@ def _show_classes(failed: Sequence[Verdict]) -> None:
         if verdict.shortfalls:
             names = tuple(verdict.shortfalls[0].keys)
             rows = [[*one.keys.values(), one.records, f"{one.achieved:.4g}"] for one in verdict.shortfalls]
-            title = f"{verdict.model} on {verdict.column}: classes that fall short, largest first"
+            title = f"{verdict.model} on {verdict.column}: classes that break the requirement, largest first"
             table(title, (*names, "records", "found"), rows, ("records", "found"))
 
 
@@ -148,6 +178,7 @@ def _show_classes(failed: Sequence[Verdict]) -> None:
 @click.option("--quasi", multiple=True, help="Quasi-identifiers: age,sex,zip. Repeatable; instead of a policy.")
 @click.option("--sensitive", multiple=True, help="Sensitive columns. Repeatable; instead of a policy.")
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
+@CELLS
 @runs_anywhere
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def measure(
@@ -156,10 +187,11 @@ def measure(
     quasi: tuple[str, ...],
     sensitive: tuple[str, ...],
     suppressed: str,
+    cells: tuple[tuple[str, str], ...],
     engine: Any,
     as_json: bool,
 ) -> None:
-    """What DATA achieves in every privacy model: k, alpha, l, t, (tau, l), beta, delta and so on.
+    """Show the parameter that DATA reaches in every privacy model: k, alpha, l, t, (tau, l), beta, delta and so on.
 
     DATA is a release directory, or any table with --policy or with --quasi and --sensitive.
     """
@@ -168,15 +200,17 @@ def measure(
     from noren.workflow.measure import measure as run
 
     with stages(as_json)("Measuring", None):
-        asked = {"quasi": split_by(quasi), "sensitive": split_by(sensitive)}
+        asked: dict[str, Any] = {"quasi": split_by(quasi), "sensitive": split_by(sensitive), "cells": dict(cells)}
         found = run(data, policy, **asked, suppressed=suppressed, engine=engine)
     if as_json:
         echo_json(found.to_dict())
         return
     left_out = f", {found.suppressed:,} suppressed" if found.suppressed else ""
     say(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
+    for line in found.cells:
+        say(line)
     if found.counted == "rows":
-        say(f"Figures about classes are of rows, and people have fewer: {OF_ROWS}.")
+        say(f"Figures about classes count rows, not people: {OF_ROWS}.")
     rows = []
     for one in found:
         better = "more" if one.higher_is_safer else "less"
@@ -189,8 +223,8 @@ def measure(
 
 @click.command(epilog="Example: noren report release --policy policy.toml --original patients.csv --to report.html")
 @click.argument("release", type=RELEASE)
-@click.option("--policy", type=click.Path(path_type=Path), help="Check this policy instead of the release's claims.")
-@click.option("--original", type=PLACE, help="The original table: the report is holder-only.")
+@click.option("--policy", type=click.Path(path_type=Path), help="Check this policy instead of what the release claims.")
+@click.option("--original", type=PLACE, help="The original table: adds figures that only the holder may see.")
 @click.option(
     "--attack",
     "attacks",
@@ -200,7 +234,7 @@ def measure(
     metavar="NAME",
     help="Run this attack; by default all that apply.",
 )
-@click.option("--to", type=click.Path(path_type=Path), help="File to write: .html, or .json for the figures alone.")
+@click.option("--to", type=click.Path(path_type=Path), help="File to write: .html, or .json for the figures only.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.pass_context
 def report(
@@ -212,7 +246,7 @@ def report(
     to: Path | None,
     as_json: bool,
 ) -> None:
-    """Write a page about RELEASE for people: what was published, what holds, what is learned and lost.
+    """Write a report about RELEASE: published columns, requirements, attacks and losses.
 
     One file that opens without a network and can be printed. Without the original it is for anybody; with it, for the
     holder only. Exit code 1: the report was written, and it says that a requirement does not hold; 3: that one is
@@ -224,10 +258,12 @@ def report(
     if to is None and not as_json:
         raise click.UsageError("Give --to FILE, or --json.")
     if original is not None and policy is None:
-        raise click.UsageError("--original needs --policy, to read it.")
+        raise click.UsageError("--original needs --policy, which describes how to read the original.")
     if to is not None:
         if to.suffix.lower() not in (".html", ".htm", ".json"):
-            raise DataError(f"{to}: a report is a page or JSON.", hint="Choose a name that ends in .html or .json.")
+            raise DataError(
+                f"{to}: a report is written as HTML or JSON.", hint="Choose a name that ends in .html or .json."
+            )
         refuse_target(to, on_disk(release))
     page = make_report(release, policy, original=original, attacks=attacks or None, stage=stages(as_json))
     if to is not None:
@@ -239,6 +275,6 @@ def report(
         whom = "holder only" if page.holder_only else "for anybody"
         say(f"Report ({whom}): {to}")
         if failed:
-            say(f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report says which.", err=True)
-    undecided = any(verdict["holds"] is None for verdict in page.content["verdicts"])
+            say(f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report lists them.", err=True)
+    undecided = any(one["holds"] is None and not one.get("by_holder") for one in page.content["verdicts"])
     ctx.exit(1 if failed else UNDECIDED if undecided else 0)

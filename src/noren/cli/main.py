@@ -1,4 +1,4 @@
-"""The command line: parse, call, render. No second validator and no second algorithm lives here."""
+"""The command line: parse, call, render."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Commands(click.Group):
-    """Turns expected errors into a message and an exit code, as text or as JSON."""
+    """A command group that turns expected errors into a message and an exit code, as text or JSON."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["noren.json"] = "--json" in args
@@ -33,13 +33,16 @@ class Commands(click.Group):
             if ctx.meta["noren.json"]:
                 problems = [str(problem) for problem in getattr(error, "problems", ())]
                 report = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-                echo_json(report | ({"problems": problems[:MOST_LISTED]} if problems else {}))
+                way_out = {"way_out": mask(error.way_out)} if error.way_out else {}
+                echo_json(report | ({"problems": problems[:MOST_LISTED]} if problems else {}) | way_out)
             else:
                 say(f"Error: {error}", err=True)
+                if error.way_out:
+                    say(f"A policy that works: {mask(error.way_out)}", err=True)
             ctx.exit(error.exit_code)
 
     def _invoke(self, ctx: click.Context) -> Any:
-        """Runs the command. Python ends with 1 whatever went wrong, which here says that a requirement is not met."""
+        """Run the command. Python would exit with 1 for any error, but here 1 means that a requirement is not met."""
         if ctx.meta["noren.unreadable"]:
             raise NorenError("a name on the command line is not UTF-8.", hint="Rename the file.")
         try:
@@ -55,7 +58,7 @@ class Commands(click.Group):
             if lacks_memory(error):
                 raise _no_memory() from None
             what = str(error) if error.filename is None else f"{error.filename}: {error.strerror}."
-            raise NorenError(what, hint="Check the path, its permissions and the space left.") from None
+            raise NorenError(what, hint="Check the path, its permissions and the free space.") from None
         except KeyboardInterrupt:
             say("Stopped; nothing was published.", err=True)
             ctx.exit(130)
@@ -67,9 +70,9 @@ class Commands(click.Group):
             if os.environ.get("NOREN_DEBUG"):
                 raise
             place = traceback.extract_tb(error.__traceback__)[-1]
-            hint = "Please report it. NOREN_DEBUG=1 shows more, and may show cells of the table."
+            hint = "Please report this fault. NOREN_DEBUG=1 shows the traceback, which may contain cells of the table."
             if is_limited():
-                hint = "This process may take less memory than the machine has: raise that limit first (ulimit -v)."
+                hint = "This process has a memory limit below the machine's memory: raise it first (ulimit -v)."
             raise OutOfReach(
                 f"a fault in Noren: {type(error).__name__} at {place.filename}:{place.lineno}. Nothing was published.",
                 hint=hint,
@@ -81,12 +84,13 @@ NO_ROOM = re.compile("find/load shared object|map segment|allocate memory|start 
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether memory is what an error of any library is about."""
+    """Return whether an error of any library is caused by a lack of memory."""
     return isinstance(error, MemoryError) or NO_ROOM.search(str(error)) is not None
 
 
 def is_limited() -> bool:
-    """Whether this process may take less memory than the machine has: then libraries fail in ways of their own."""
+    """Return whether this process has a memory limit below the machine's memory, under which libraries fail in other
+    ways."""
     try:
         import resource
     except ImportError:  # elsewhere than on Unix
@@ -95,12 +99,12 @@ def is_limited() -> bool:
 
 
 def _no_memory() -> OutOfReach:
-    hint = "Close other programs, name fewer columns, or take a machine with more memory."
+    hint = "Close other programs, use fewer columns, or use a machine with more memory."
     return OutOfReach("there is not enough memory for this.", hint=hint)
 
 
 class LazyCommands(Commands):
-    """Commands are imported when they are called, also those that other distributions add; help imports none."""
+    """A group that imports commands when they are called, also those of other distributions."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_texts())
@@ -126,21 +130,21 @@ class LazyCommands(Commands):
 
 
 def _added() -> dict[str, EntryPoint]:
-    """Entry points of the group, by name. A name of our own stays ours."""
+    """Return the entry points of the group by name; Noren's own names take precedence."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in COMMANDS}
 
 
 def _texts() -> dict[str, str]:
-    """Every command with what it is for; of one that we do not know, who added it."""
+    """Return every command with its help text, or the distribution that added it."""
     known = {name: text for name, (_, text) in (COMMANDS | ELSEWHERE).items()}
     guests = {name: point for name, point in _added().items() if name not in known}
     return known | {name: f"Added by {point.dist.name}." if point.dist else "" for name, point in guests.items()}
 
 
 def _not_installed(name: str) -> click.Command:
-    """In the place of a command whose distribution is missing: whatever follows it, the answer is how to install it."""
+    """Make a command that explains how to install its missing distribution."""
     home, _ = ELSEWHERE[name]
 
     def refuse() -> None:
@@ -156,37 +160,39 @@ def _not_installed(name: str) -> click.Command:
 GROUPS = {
     "Holder": {
         "init": ("holder", "Draft a policy from a table."),
-        "hierarchy": ("holder", "Make a hierarchy of a column, to be edited."),
-        "risk": ("risk", "What the table discloses before anything is released."),
-        "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
+        "hierarchy": ("holder", "Draft a hierarchy for a column; edit the draft."),
+        "risk": ("compare", "Show what the raw table discloses."),
+        "compare": ("compare", "Try all methods under one policy, and show their risk and loss."),
         "anonymize": ("holder", "Make a verified release from a table and a policy."),
-        "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
+        "fix": ("holder", "Change a policy that is refused, with the smallest loss of information."),
+        "schema": ("holder", "Write a JSON Schema, so that editors complete and check a policy."),
+        "secret": ("holder", "Make a secret file, with which each person has the same decoys in every release."),
         "key": ("holder", "Make a key that signs releases."),
-        "publish": ("holder", "Write a release into a PostgreSQL base."),
+        "publish": ("holder", "Write a release into a PostgreSQL database."),
     },
     "Recipient": {
+        "describe": ("recipient", "Show which questions a release answers, how precisely, and which it refuses."),
         "estimate": ("recipient", "Estimate a cross tabulation from a release."),
         "count": ("recipient", "Estimate how many records meet conditions."),
-        "mean": ("recipient", "Mean of a column, or share of a value, for every group."),
-        "variance": ("recipient", "Variance of a column, for every group."),
-        "quantile": ("recipient", "Median or another quantile of a column, for every group."),
-        "correlation": ("recipient", "Correlation of two columns, for every group."),
-        "difference": ("recipient", "Differences between the means of groups."),
-        "ratio": ("recipient", "Ratios of the means of groups."),
+        "mean": ("recipient", "Estimate the mean of a column, or the share of a value, by group."),
+        "variance": ("recipient", "Estimate the variance of a column by group."),
+        "quantile": ("recipient", "Estimate the median or another quantile of a column by group."),
+        "correlation": ("recipient", "Estimate the correlation of two columns by group."),
+        "difference": ("recipient", "Estimate differences between group means."),
+        "ratio": ("recipient", "Estimate ratios of group means."),
         "regress": ("recipient", "Fit a regression to a release."),
         "test": ("recipient", "Test whether two columns are related."),
         "export": ("recipient", "Write a release for other tools: complete tables, wide CSV, Stata, SPSS."),
     },
     "Auditor": {
         "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
-        "measure": ("auditor", "What a table achieves in every privacy model."),
-        "audit": ("audit", "Attack a release: what an adversary learns about people."),
-        "report": ("auditor", "Write a page for people: what holds, what is learned, what is lost."),
+        "measure": ("auditor", "Show the parameter that a table reaches in every privacy model."),
+        "audit": ("audit", "Attack a release, and show what an adversary learns about people."),
+        "report": ("auditor", "Write a report: guarantees, attacks and losses."),
     },
     "Tools": {
-        "demo": ("demo", "Make a hospital table, release it, analyse it."),
-        "strength": ("tools", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
-        "violation-rate": ("tools", "How often plain decoys break semantic diversity."),
+        "demo": ("demo", "Generate a hospital table, release it and analyse it."),
+        "knowledge": ("knowledge", "Build a knowledge table, or check a declared distance."),
     },
 }
 """Our own commands by who needs them: the module in `noren.cli`, and what the command is for."""
@@ -197,9 +203,11 @@ GROUP = "noren.commands"
 """The group of entry points through which other distributions add commands."""
 
 ELSEWHERE = {
-    "reproduce": ("noren-papers", "Rerun the experiments of the five papers and answer their claims."),
-    "datasets": ("noren-papers", "Which data sets the papers use, and where to get them."),
-    "studio": ("noren-studio", "The whole work in a browser, on this machine alone."),
+    "reproduce": ("noren-papers", "Rerun the experiments of the five papers and check their claims."),
+    "datasets": ("noren-papers", "List the data sets of the papers and where to get them."),
+    "strength": ("noren-papers", "Show which l or (c,l) implies a (tau,l), and what a table can reach."),
+    "violation-rate": ("noren-papers", "Show how often plain decoys break semantic diversity."),
+    "studio": ("noren-studio", "Open the browser interface, which runs on this machine only."),
 }
 """Commands that we know of but do not hold: the distribution that adds them, and what they are for."""
 

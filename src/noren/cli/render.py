@@ -1,17 +1,22 @@
-"""What a person sees in a terminal: tables, progress, JSON."""
+"""Terminal output: tables, progress, JSON."""
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import click
 
-from noren.errors import QueryError
+from noren.errors import QueryError, mask
 from noren.kernel import compiling
 from noren.progress import Meter, Stage, silent
 from noren.results import plain, visible
@@ -31,17 +36,17 @@ ACTING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """A line for a person. Labels come from files that others made: what would steer the terminal is written out."""
+    """Print a line. Control characters in it are escaped, because labels come from other people's files."""
     click.echo(visible(text), err=err)
 
 
 def say_file(text: str) -> None:
-    """A file on standard output: as it is in a pipe, harmless on a terminal."""
+    """Write a file to standard output: unchanged in a pipe, with control characters escaped on a terminal."""
     click.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def guarded_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table for CSV: texts and titles that a spreadsheet would run as formulas stand behind an apostrophe."""
+    """Return a table for CSV in which texts that a spreadsheet would run as formulas begin with an apostrophe."""
     import polars as pl
 
     from noren.statements.texts import guarded, guarded_text
@@ -68,7 +73,7 @@ def stages(quiet: bool) -> Stage:
             task = progress.add_task(name, total=total)
 
             def compiles(name: str) -> None:
-                progress.update(task, description=f"Compiling {name}, once per installation")
+                progress.update(task, description=f"Compiling {name} (once per installation)")
 
             def advance(done: int, *, note: str = "", total: int | None = None) -> None:
                 if total is not None:
@@ -119,7 +124,7 @@ VERDICT_COLUMNS = ("column", "requirement", "asked", "found", "verdict", "ground
 
 
 def parse_where(conditions: Sequence[str], columns: Collection[str] = ()) -> dict[str, Any]:
-    """`job=Lawyer,Artist` several times into a mapping; a comma inside a value is written as a double comma.
+    """Parse repeated `job=Lawyer,Artist` into a mapping; write a comma inside a value as a double comma.
 
     `signs@all=cough,fever` asks for records with all of these terms, `signs@any=...` and `signs=...` for one of them;
     a column whose own name ends that way wins. `age>=30` and `age<40` together ask for a range.
@@ -153,7 +158,7 @@ RANGE = re.compile(r"([^=<>]+?)\s*(>=|<=|>|<)\s*(.+)")
 
 
 def _range(condition: str, columns: Collection[str]) -> tuple[str, str, str] | None:
-    """Column, sign and end of a range; None for another condition, or where a column's own name holds the sign."""
+    """Return column, sign and end of a range; None for another condition, or if a column's name contains the sign."""
     found = RANGE.fullmatch(condition.strip())
     if found is None or condition.partition("=")[0].strip() in columns:
         return None
@@ -161,7 +166,7 @@ def _range(condition: str, columns: Collection[str]) -> tuple[str, str, str] | N
 
 
 def _by_mode(modes: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The terms of a condition by how they are meant; unmarked ones are alternatives, as everywhere."""
+    """Group the terms of a condition by mode; unmarked ones are alternatives."""
     some = [*modes.get("", []), *modes.get("any", [])]
     return ({"any": some} if some else {}) | ({"all": modes["all"]} if "all" in modes else {})
 
@@ -172,3 +177,155 @@ def split_by(by: Sequence[str]) -> list[str]:
 
 def seconds_line(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items())
+
+
+# ---------------------------------------------------------------------- options that commands share
+
+
+def names_of(registry: str) -> tuple[str, ...]:
+    """Return the names in a registry that is written as module:name."""
+    module, _, name = registry.partition(":")
+    found: Iterable[str] = getattr(import_module(module), name)
+    return tuple(found)
+
+
+PLACE = click.Path()
+"""A table: a path or a URI, as it was written."""
+
+
+class ReleasePlace(click.Path):
+    """The path of a release directory, or the address of a schema."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        return found if isinstance(found, str) and "://" in found else Path(os.fsdecode(found))
+
+
+RELEASE = ReleasePlace()
+
+
+def on_disk(place: Any) -> Path | None:
+    """The directory of a release, if it has one."""
+    return place if isinstance(place, Path) else None
+
+
+def named(place: Any) -> str:
+    """Return the name of a place for output, without a password."""
+    if isinstance(place, str) and "://" in place:
+        from noren.sources.place import STORES, place_of
+        from noren.sources.postgres import Address
+
+        in_store = place.partition("://")[0] in (*STORES, "file")
+        return str(place_of(place)) if in_store else Address.parse(place).name
+    return mask(str(place))
+
+
+class CellForms(click.ParamType):
+    """The forms of the cells of columns, written as COLUMN=FORM."""
+
+    name = "COLUMN=FORM"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        column, sign, form = value.rpartition("=")
+        if not sign:
+            self.fail("write it as COLUMN=FORM, such as disease=shuffled.", param, ctx)
+        return column, form
+
+
+CELLS = click.option(
+    "--cells",
+    multiple=True,
+    type=CellForms(),
+    help=(
+        "Form of the cells of a sensitive column: values, sets ({a, b}, a|b, lists), or shuffled (one row for each "
+        "member of a person's set). Sets are recognised without it. Repeatable."
+    ),
+)
+
+
+def reads_csv(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of CSV files to a command; it gets them as `csv`."""
+
+    @functools.wraps(command)
+    def asked(*args: Any, separator: str | None, encoding: str | None, missing: tuple[str, ...], **rest: Any) -> Any:
+        return command(*args, csv={"separator": separator, "encoding": encoding, "missing_values": missing}, **rest)
+
+    for option in (
+        click.option("--missing", multiple=True, help="A text that marks a missing value, such as '?'. Repeatable."),
+        click.option("--encoding", help="Text encoding of a CSV; detected by default."),
+        click.option("--separator", help="Column separator of a CSV; detected by default."),
+    ):
+        asked = option(asked)
+    return asked
+
+
+def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --query to a command whose DATA may be the address of a database."""
+
+    @functools.wraps(command)
+    def asked(*args: Any, data: str, query: str | None, **rest: Any) -> Any:
+        if query is not None:
+            if "://" not in data:
+                raise click.UsageError(
+                    "--query needs the address of a database, for example postgresql://localhost/base."
+                )
+            data += ("&" if "?" in data else "?") + urlencode({"query": query})
+        return command(*args, data=data, **rest)
+
+    return click.option("--query", help="Read the rows of this SQL query; DATA is then a postgresql:// address.")(asked)
+
+
+def runs_anywhere(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of engines to a command; it gets the engine, None for this machine."""
+
+    @functools.wraps(command)
+    def chosen(*args: Any, engine: str, master: str | None, conf: tuple[str, ...], **rest: Any) -> Any:
+        if engine != "spark" and (master is not None or conf):
+            raise click.UsageError("--master and --conf are for --engine spark.")
+        settings = dict(one.partition("=")[::2] for one in conf)
+        if not all(name and value for name, value in settings.items()):
+            raise click.UsageError("--conf takes NAME=VALUE, for example spark.executor.memory=4g.")
+        place: Any = engine
+        if engine == "spark":
+            from noren.engines.spark import SparkEngine
+
+            place = SparkEngine(master=master, conf=settings)
+        return command(*args, engine=place, **rest)
+
+    for option in (
+        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark. Repeatable."),
+        click.option("--master", help="The Spark cluster, for example spark://host:7077 (this machine otherwise)."),
+        click.option(
+            "--engine",
+            type=OneOf("noren.engines:ENGINES"),
+            default="local",
+            show_default=True,
+            help="Where the work runs.",
+        ),
+    ):
+        chosen = option(chosen)
+    return chosen
+
+
+class OneOf(click.Choice):
+    """A parameter type: one name of a registry."""
+
+    def __init__(self, registry: str) -> None:
+        self.registry = registry
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return names_of(self.registry)
+
+
+class NamedOption(click.Option):
+    """An option that the library validates; its help ends with the names of a registry."""
+
+    def __init__(self, *args: Any, registry: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.registry = registry
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        found = super().get_help_record(ctx)
+        return found and (found[0], f"{found[1]} Known: {', '.join(names_of(self.registry))}.")

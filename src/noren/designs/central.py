@@ -25,13 +25,13 @@ def scale_of(sensitivity: int, epsilon: float) -> float:
 
 
 def noise_variance(scale: float) -> float:
-    """Of discrete Laplace noise: 2 q / (1 - q)^2 with q = exp(-1 / scale)."""
+    """Return the variance of discrete Laplace noise: 2 q / (1 - q)^2 with q = exp(-1 / scale)."""
     gone = -expm1(-1 / scale)
     return 2 * (1 - gone) / gone**2
 
 
 def noised(counts: NDArray[np.int64], sensitivity: int, epsilon: float) -> NDArray[np.int64]:
-    """The counts with noise. Raises PolicyError where OpenDP is missing."""
+    """Add noise to the counts; raise PolicyError if OpenDP is missing."""
     try:
         import opendp.prelude as dp
     except ImportError:

@@ -8,7 +8,7 @@ estimate counts and lets an auditor compute what an adversary learns.
 
 from __future__ import annotations
 
-from math import ceil, comb, inf, log, nextafter, sqrt, tanh
+from math import ceil, comb, inf, log, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from noren.designs.inversion import ClosedInversion
-from noren.statements.design import Beliefs
 
 if TYPE_CHECKING:
+    from noren.designs.draw import DrawingPlan
     from noren.secret import Keystream, RecordStream
     from noren.statements.set_cells import SetCells
 
 NO_INFORMATION = 1e-9
-"""Pt - Po below this tells nothing."""
+"""Pt - Po below this discloses nothing."""
 CLOSEST_TO_ONE = 1.0 - 2.0**-40
 """A coin is drawn with 32 bits: a p beyond this, and below 1, is no different."""
 
 
 class DecoyDesign(BaseModel):
-    """How the published set of one attribute is drawn, and with which probability.
+    """The design of the sets of one attribute, and their probabilities.
 
     Guarantee: with p = 1 every set holds eta values, the true one among them, and inside a set the posterior odds
     of two values equal their prior odds. With p < 1 the set is also `epsilon`-locally differentially private.
@@ -40,14 +40,17 @@ class DecoyDesign(BaseModel):
     name: Literal["uniform-decoys"] = "uniform-decoys"
     d: int = Field(ge=1, description="Number of values in the attribute's domain.")
     eta: int = Field(ge=1, description="Number of values in each published set.")
-    p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
+    p: float = Field(
+        default=1.0, ge=0, le=1, description="Probability that the true value is put into the set deliberately."
+    )
     prior: Literal["data"] | None = Field(
-        default=None, description="'data' where eta and p were chosen by the exact counts, and so tell about them."
+        default=None,
+        description="'data' if eta and p were chosen from the exact counts and so disclose something about them.",
     )
 
     @model_serializer(mode="wrap")
     def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Parameters that are public facts need no word about their origin."""
+        """Serialise the design; parameters that are public facts are written without their origin."""
         out: dict[str, Any] = handler(self)
         return out if self.prior is not None else {name: value for name, value in out.items() if name != "prior"}
 
@@ -59,26 +62,18 @@ class DecoyDesign(BaseModel):
 
     @classmethod
     def exact(cls, d: int) -> DecoyDesign:
-        """The design of a column that is published as it is."""
+        """Return the design of a column that is published exactly."""
         return cls(d=d, eta=1, p=1.0)
 
     @classmethod
-    def from_rho(cls, d: int, eta: int, rho: float) -> DecoyDesign:
-        """The design whose likelihood ratio between values inside and outside a set is rho >= 1."""
-        if rho == inf or eta == d:
-            return cls(d=d, eta=eta, p=1.0)
-        p_true = rho * eta / (rho * eta + d - eta)
-        return cls(d=d, eta=eta, p=min(1.0, max(0.0, (p_true - eta / d) / (1 - eta / d))))
-
-    @classmethod
     def within(cls, d: int, rho: float, least: int = 1) -> DecoyDesign:
-        """The design of least expected error among those of likelihood ratio at most rho > 1 and eta >= least.
+        """Return the design of smallest expected error with likelihood ratio at most rho > 1 and eta >= least.
 
         Equation 9 is then proportional to (d + (rho-1) eta)^2 / (eta (d - eta)) whatever the number of records, which
         falls up to eta = d / (rho + 1) and rises beyond: a function of d and rho alone.
         """
         if not 1 <= least < d or not rho > 1:
-            raise ValueError(f"sets of {least} of {d} values with rho = {rho:g} have no best size")
+            raise ValueError(f"no best set size exists for sets of {least} of {d} values with rho = {rho:g}")
         a, best = rho - 1, d / (rho + 1)
         sizes = {min(max(eta, least), d - 1) for eta in (int(best), ceil(best))}
         eta = min(sorted(sizes), key=lambda eta: (d + a * eta) ** 2 / (eta * (d - eta)))
@@ -90,38 +85,38 @@ class DecoyDesign(BaseModel):
 
     @property
     def p_true(self) -> float:
-        """Pt: probability that the set contains the true value."""
+        """Return Pt, the probability that the set contains the true value."""
         return self.p + (1 - self.p) * self.eta / self.d
 
     @property
     def p_other(self) -> float:
-        """Po: probability that the set contains one given other value."""
+        """Return Po, the probability that the set contains one given other value."""
         if self.d == 1:
             return 1.0
         return self.p * (self.eta - 1) / (self.d - 1) + (1 - self.p) * self.eta / self.d
 
     @property
     def p_gap(self) -> float:
-        """Pt - Po, in the form that does not cancel; 0 means the sets carry no information."""
+        """Return Pt - Po, computed without cancellation; 0 means that sets carry no information."""
         if self.d == 1:
             return 0.0
         return self.p * (self.d - self.eta) / (self.d - 1)
 
     @property
     def kappa_in(self) -> float:
-        """P(R = Z | v) for a value v inside Z."""
+        """Return P(R = Z | v) for a value v inside Z."""
         return self.p_true / comb(self.d - 1, self.eta - 1)
 
     @property
     def kappa_out(self) -> float:
-        """P(R = Z | v) for a value v outside Z."""
+        """Return P(R = Z | v) for a value v outside Z."""
         if self.eta == self.d:
             return 0.0
         return (1 - self.p_true) / comb(self.d - 1, self.eta)
 
     @property
     def rho(self) -> float:
-        """Likelihood ratio between a value inside a set and one outside; infinite for p = 1."""
+        """Return the likelihood ratio between a value inside a set and one outside; infinite for p = 1."""
         if self.eta == self.d:
             return 1.0
         if self.p == 1.0:
@@ -130,10 +125,14 @@ class DecoyDesign(BaseModel):
 
     @property
     def epsilon(self) -> float:
-        """ln(rho): the local differential privacy of one published set."""
+        """Return ln(rho), the local differential privacy of one published set."""
         return inf if self.rho == inf else log(self.rho)
 
     # ------------------------------------------------------------------ what every design answers
+
+    @property
+    def is_even(self) -> bool:
+        return True
 
     @property
     def title(self) -> str:
@@ -143,7 +142,7 @@ class DecoyDesign(BaseModel):
     def tells(self) -> str:
         if self.prior is None:
             return ""
-        return "p and eta were chosen by the exact counts, and so tell about them within a step of epsilon"
+        return "p and eta were chosen from the exact counts and disclose something about them"
 
     @property
     def floor(self) -> float:
@@ -151,12 +150,8 @@ class DecoyDesign(BaseModel):
 
     @property
     def is_blind(self) -> bool:
-        """Whether every set is as likely under every value, so that sets tell nothing."""
+        """Return whether every set is equally likely under every value, so that sets disclose nothing."""
         return not self.is_exact and self.d > 1 and self.p_gap < NO_INFORMATION
-
-    def star(self, sets: NDArray) -> float:
-        """rho - 1 = p d / ((1 - p) eta), in the form that does not cancel."""
-        return (1 - self.p) * self.eta / (self.p * self.d)
 
     def expected_inside(self, codes: NDArray) -> float:
         return self.p_true * len(codes)
@@ -169,43 +164,38 @@ class DecoyDesign(BaseModel):
 
     @property
     def threshold(self) -> None:
-        """Any values go together."""
+        """Return no threshold: all values are compatible."""
         return None
 
     @property
     def inversion(self) -> ClosedInversion:
         return ClosedInversion(self)
 
-    def beliefs(self, counts: NDArray) -> Beliefs:
-        """With p = 1 the odds inside a set are the prior odds; below, the ratio rho bounds every belief."""
-        from noren.designs.posterior import mean_true_probability, worst_confidence
-
-        top = float((counts / counts.sum()).max())
-        if self.p == 1.0:
-            whole = np.rint(counts * (1 if np.all(counts == np.rint(counts)) else 1000)).astype(np.int64)
-            occurring = int((whole > 0).sum())
-            return Beliefs(
-                top,
-                uniform_mean=1 / self.eta,
-                uniform_worst=1 / self.eta,
-                mean_true=float(mean_true_probability(whole, self.eta)),
-                worst=float(worst_confidence(whole, min(self.eta, occurring))),
-            )
-        if self.epsilon == inf:
-            return Beliefs(top, worst_at_most=1.0, total_variation=1.0)
-        worst = top * self.rho / (1 + top * (self.rho - 1))
-        return Beliefs(top, worst_at_most=worst, epsilon=self.epsilon, total_variation=tanh(self.epsilon / 4))
-
     def worst_belief(self) -> float:
         return 1 / (self.eta + (self.d - self.eta) / self.rho)
+
+    def worst_under(self, prior: NDArray[np.float64]) -> float:
+        """Return the largest belief over all sets under this prior: the most frequent value beside the rarest ones."""
+        ranked = np.sort(prior)
+        top, beside = ranked[-1], ranked[: self.eta - 1].sum()
+        return float(top / (top + beside + (1 - top - beside) / self.rho))
+
+    @property
+    def plan(self) -> DrawingPlan:
+        """Return the plan that draws sets from random words."""
+        from noren.designs.draw import plan_decoys
+
+        return plan_decoys(self.d, self.eta, self.p)
 
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
     ) -> SetCells:
-        """One set for each true code."""
-        from noren.designs.draw import draw_sets
+        """One set for each true code. Memoised randomness also needs the records' digests."""
+        from noren.designs.draw import draw_columns
 
-        return draw_sets(self, codes, randomness, attribute=attribute, digests=digests)
+        drawn: Any = draw_columns({attribute: self}, {attribute: codes}, randomness, digests=digests)[attribute]
+        cells: SetCells = drawn
+        return cells
 
     # ------------------------------------------------------------------ error
 
@@ -219,7 +209,7 @@ class DecoyDesign(BaseModel):
 
 
 def largest_p(d: int, eta: int, rho: float) -> float:
-    """The largest coin whose likelihood ratio does not exceed rho > 1, rounded down; 1 where rho is infinite."""
+    """Return the largest p whose likelihood ratio is at most rho > 1, rounded down; 1 if rho is infinite."""
     if rho == inf:
         return 1.0
     p = min((rho - 1) * eta / (d + (rho - 1) * eta), CLOSEST_TO_ONE)

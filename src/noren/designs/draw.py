@@ -1,4 +1,7 @@
-"""Draw decoy sets so that nobody without the secret can tell the decoys from the truth.
+"""Draw decoy sets so that nobody without the secret can distinguish the decoys from the true value.
+
+A word r picks the index (r n) >> 32 out of n; it must be drawn again when the low half of r n lies below 2^32 mod n
+(Lemire), so that every index has equally many words.
 
 Every set has exactly the probability its design states, but for one rounding: with 0 < p < 1 the true value is inside
 with probability Pt rounded down to a multiple of 2^-32, never up, so the release is never less private than its
@@ -23,11 +26,12 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.designs.decoys import DecoyDesign
 from noren.errors import DataError, SecretError
 from noren.secret import Keystream, KeystreamLane, RecordLane, RecordStream
 from noren.secret.streams import CODE_LIMIT, Scratch
-from noren.statements.set_cells import MASK_LIMIT, SetCells, code_dtype, mask_dtype
+from noren.statements.batch import CodeCells
+from noren.statements.design import Design
+from noren.statements.set_cells import MASK_LIMIT, SetCells, code_dtype, mask_dtype, masks_of
 
 TABLE_LIMIT = 1 << 20  # masks; measured: up to here a table is never slower than Floyd, mostly far faster
 ROWS_AT_ONCE = 1 << 16  # measured: fewer rows lose more to Python between kernels than they win in cache
@@ -36,37 +40,25 @@ CELLS_PER_THREAD = 1 << 18  # below this, starting threads costs more than drawi
 _TWO_32 = 1 << 32
 
 _Lane = KeystreamLane | RecordLane
-_NONE = np.empty(0, np.int64)
+HALF = np.uint64(32)
 
 
-def draw_sets(
-    design: DecoyDesign,
-    codes: NDArray,
-    randomness: Keystream | RecordStream,
-    *,
-    attribute: str,
-    digests: NDArray | None = None,
-) -> SetCells:
-    """One set for each true code, drawn by the design. Memoised randomness also needs the records' digests."""
-    return draw_table({attribute: design}, {attribute: codes}, randomness, digests=digests, threads=1)[attribute]
-
-
-def draw_table(
-    designs: Mapping[str, DecoyDesign],
+def draw_columns(
+    designs: Mapping[str, Design],
     columns: Mapping[str, NDArray],
     randomness: Keystream | RecordStream,
     *,
     digests: NDArray | None = None,
     threads: int | None = None,
-) -> dict[str, SetCells]:
-    """Sets for every column, in blocks of rows that stay in cache, shared out to threads."""
+) -> dict[str, SetCells | CodeCells]:
+    """Draw sets (or changed values) for every column, in cached blocks of rows that threads share."""
     columns = {name: _integers(name, codes) for name, codes in columns.items()}
     n = len(next(iter(columns.values()))) if columns else 0
     if any(len(codes) != n for codes in columns.values()):
         raise ValueError("columns differ in length")
     if isinstance(randomness, RecordStream):
         digests = _checked_digests(digests, n, max((designs[name].d for name in columns), default=0))
-    plans = {name: _plan(design.d, design.eta, design.p) for name, design in designs.items() if name in columns}
+    plans = {name: designs[name].plan for name in columns}
     cells = {name: plan.empty(n) for name, plan in plans.items()}
     own = _Lanes(randomness)
 
@@ -90,11 +82,11 @@ def draw_table(
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(lambda part: draw_part(*part), parts):
                 pass
-    return {name: SetCells(designs[name].d, data) for name, data in cells.items()}
+    return {name: plans[name].cells(data) for name, data in cells.items()}
 
 
 class _Lanes(threading.local):
-    """A cipher serves one thread: each opens its own, once per attribute, over scratch memory of its own."""
+    """The ciphers and scratch memory of one thread."""
 
     def __init__(self, randomness: Keystream | RecordStream) -> None:
         self._randomness = randomness
@@ -108,8 +100,9 @@ class _Lanes(threading.local):
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """How the sets of one design come from words: by a table of masks where it is small enough, else by Floyd.
+class DrawingPlan:
+    """The way in which sets of one design are drawn from words: by a table of masks if it is small, otherwise by
+    Floyd's algorithm.
 
     Words of a cell: table and p = 1, or a blind draw: [index]. Table and 0 < p < 1: [coin, index]. Floyd: [coin, then
     one per step]. A cell with a word that must be redrawn takes all its words anew, one attempt later.
@@ -128,6 +121,10 @@ class _Plan:
 
     def empty(self, n: int) -> NDArray:
         return np.empty(n if self.d <= MASK_LIMIT else (n, self.eta), self.dtype)
+
+    def cells(self, data: NDArray) -> SetCells | CodeCells:
+        """Return the drawn sets as published cells."""
+        return SetCells(self.d, data)
 
     def draw(self, lane: _Lane | None, codes: NDArray, digests: NDArray | None, out: NDArray) -> None:
         """Fill `out` with the sets of these records."""
@@ -152,7 +149,7 @@ class _Plan:
             rejected = rejected[again]
 
     def _fill(self, codes: NDArray, out: NDArray) -> None:
-        """The two designs without chance: the whole domain, and the true value alone."""
+        """Fill in the two designs without randomness: the whole domain, and the true value."""
         if out.ndim == 2:
             out[:] = np.arange(self.d, dtype=out.dtype) if self.eta == self.d else codes[:, None]
         elif self.eta == self.d:
@@ -161,42 +158,57 @@ class _Plan:
             np.left_shift(out.dtype.type(1), codes, out=out, casting="unsafe")
 
     def _attempt(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-        """Draw every cell once; the cells that must be drawn again."""
-        from noren.designs import kernels as kernel
-
+        """Draw every cell once, and return the cells to draw again because a word would favour some sets. With a coin,
+        both of its branches reject the same words, because otherwise redrawing would bias the coin."""
         if self.table is None:
-            return self._floyd(words, codes, out)
+            return self._draw_by_floyd(words, codes, out)
+        word, bits = words[:, self.need - 1].astype(np.uint64), self.table.dtype
+        products = [word * np.uint64(size) for size in self.sizes]
+        place = (products[0] >> HALF).view(np.int64)
         if self.heads == 0:
-            again = kernel.pick(words[:, 0], self.table, out)
-        elif self.heads == _TWO_32:
-            again = kernel.pick_around(words[:, 0], codes, self.table, out)
+            out[:] = self.table.take(place)
         else:
-            n_in, heads = np.uint64(self.sizes[0]), np.uint64(self.heads)
-            again = kernel.pick_by_coin(words[:, 0], words[:, 1], codes, self.table, n_in, heads, out)
-        if not again:
-            return _NONE
-        index = words[:, self.need - 1].astype(np.uint64)
-        return np.flatnonzero(np.logical_or.reduce([_unfair(index * np.uint64(size), size) for size in self.sizes]))
+            truth, inside = codes.astype(bits), np.ones(1, bits)
+            if self.heads < _TWO_32:
+                inside = (words[:, 0] < self.heads).astype(bits)
+                place = np.where(inside, place, self.sizes[0] + (products[1] >> HALF).view(np.int64))
+            others = self.table.take(place)
+            # Make room at the truth's bit: the bits from there upwards move by one, that is, they are added once more.
+            out[:] = others + ((others >> truth) << truth) + (inside << truth)
+        parts = zip(products, self.sizes, strict=True)
+        return np.flatnonzero(np.logical_or.reduce([unfair(product, size) for product, size in parts]))
 
-    def _floyd(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-        from noren.designs import kernels as kernel
+    def _draw_by_floyd(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
+        """Draw eta values of the pool (eta - 1 and the true value, if the coin says so).
 
-        around = self.heads > 0
-        rejected = np.empty(len(codes), np.int64)
-        arguments = (words, codes, self.d - around, self.eta, np.uint64(self.heads), around)
-        if out.ndim == 2:
-            count = kernel.floyd_rows(*arguments, out, rejected)
-        else:
-            masks = np.empty(len(codes), np.uint64)
-            count = kernel.floyd_masks(*arguments, masks, rejected)
-            out[:] = masks
-        return rejected[:count]
+        Floyd's algorithm: for j = pool-eta .. pool-1 take a uniform t <= j, or j itself if t is taken. Drawing eta - 1
+        is the same without the first step, so both outcomes of the coin use the same words and are redrawn together.
+        The pool is the values other than the truth, or all if the set ignores it.
+        """
+        around, truth = self.heads > 0, codes.astype(np.int64)
+        inside = words[:, 0].astype(np.int64) < self.heads
+        values = np.empty((len(codes), self.eta), np.int64)
+        again = np.zeros(len(codes), bool)
+        for step in range(self.eta):
+            last = self.d - around - self.eta + step
+            product = words[:, 1 + step].astype(np.uint64) * np.uint64(last + 1)
+            again |= unfair(product, last + 1)
+            value, instead = (product >> HALF).astype(np.int64), np.full(len(codes), last)
+            if around:
+                value += value >= truth
+                instead += instead >= truth
+            taken = (values[:, :step] == value[:, None]).any(axis=1)
+            values[:, step] = np.where(taken, instead, value)
+            if step == 0:
+                values[inside, 0] = truth[inside]
+        out[:] = np.sort(values, axis=1) if out.ndim == 2 else masks_of(values, self.d)
+        return np.flatnonzero(again)
 
 
 @lru_cache(maxsize=256)
-def _plan(d: int, eta: int, p: float) -> _Plan:
+def plan_decoys(d: int, eta: int, p: float) -> DrawingPlan:
     if eta == d or (eta == 1 and p == 1):
-        return _Plan(d, eta, need=0, heads=_TWO_32)
+        return DrawingPlan(d, eta, need=0, heads=_TWO_32)
     share = Fraction(p)
     heads = int((share + (1 - share) * Fraction(eta, d)) * _TWO_32)
     if heads * d < eta * _TWO_32 or p == 0:
@@ -208,23 +220,26 @@ def _plan(d: int, eta: int, p: float) -> _Plan:
     else:
         parts = {eta - 1: comb(d - 1, eta - 1), eta: comb(d - 1, eta)}
     if d > MASK_LIMIT or max(parts.values()) > TABLE_LIMIT:
-        return _Plan(d, eta, need=1 + eta, heads=heads)
-    table = np.concatenate([_masks(k, count, mask_dtype(d)) for k, count in parts.items()])
-    return _Plan(d, eta, need=len(parts), heads=heads, table=table, sizes=tuple(parts.values()))
+        return DrawingPlan(d, eta, need=1 + eta, heads=heads)
+    table = np.concatenate([list_masks(k, d - (heads > 0), mask_dtype(d)) for k in parts])
+    return DrawingPlan(d, eta, need=len(parts), heads=heads, table=table, sizes=tuple(parts.values()))
 
 
-def _masks(k: int, count: int, dtype: np.dtype) -> NDArray:
-    """The first `count` masks of k bits in ascending order, which are all masks over the values they reach."""
-    from noren.designs.kernels import subsets
+def list_masks(k: int, bits: int, dtype: np.dtype) -> NDArray:
+    """List all masks with k of so many bits, in ascending order."""
+    if 2 * k > bits:
+        whole = np.uint64((1 << bits) - 1)
+        return (whole - list_masks(bits - k, bits, np.dtype(np.uint64))[::-1]).astype(dtype)
+    known = [np.zeros(1, np.uint64), *[np.empty(0, np.uint64)] * k]  # those with 0, 1, ..., k bits among the first ones
+    for bit in range(bits):
+        more = [masks | np.uint64(1 << bit) for masks in known[:-1]]
+        known = [known[0], *map(np.concatenate, zip(known[1:], more, strict=True))]
+    return known[k].astype(dtype)
 
-    table = np.empty(count, dtype)
-    subsets(k, table)
-    return table
 
-
-def _unfair(product: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
-    """Which words times n fall into the part of the range that would favour some indices (Lemire)."""
-    return (product & np.uint64(_TWO_32 - 1)) < np.uint64(_TWO_32 % n)
+def unfair(product: NDArray[np.uint64], n: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which words times n are in the part of the range that would favour some indices (Lemire)."""
+    return np.asarray(product.astype(np.uint32) < np.uint64(_TWO_32) % np.asarray(n, np.uint64))
 
 
 def _integers(name: str, codes: NDArray) -> NDArray:
@@ -235,7 +250,7 @@ def _integers(name: str, codes: NDArray) -> NDArray:
 
 
 def _inside_domain(name: str, d: int, codes: NDArray) -> NDArray:
-    """The codes, as the smallest type for d values. One outside the domain would draw a set of something else."""
+    """Return the codes in the smallest type for d values; raise if one is outside the domain."""
     if codes.size and (codes.max() >= d or (codes.dtype.kind == "i" and codes.min() < 0)):
         raise DataError(
             f"Column {name!r} holds a code outside its domain of {d} values.",
@@ -248,7 +263,7 @@ def _checked_digests(digests: NDArray | None, n: int, d: int) -> NDArray:
     if digests is None or digests.shape != (n, 2):
         raise SecretError(
             f"Memoised decoys need one digest for each of the {n} records.",
-            hint="Name a record key column in the policy and pass RecordStream.digests of it.",
+            hint="Set a record key in the policy, and pass RecordStream.digests of that column.",
         )
     if d > CODE_LIMIT:
         raise SecretError(

@@ -1,4 +1,4 @@
-"""From inclusion counts back to true counts: what linear estimates and their error bars ask of a design.
+"""Estimates of true counts from inclusion counts: the linear algebra of designs.
 
 Inclusion counts w say how often each value stands in a published set. Their expectation is a linear function of the
 true counts x, one matrix per column; over several columns the matrices multiply axis by axis. Uniform decoys invert
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from noren.designs.decoys import DecoyDesign
-    from noren.designs.semantic.design import SemanticDesign
+    from noren.designs.semantic.law import CertainSets
 
 
 WORST_CONDITION = 1e8
@@ -30,7 +30,7 @@ def along(matrix: NDArray, table: NDArray, axis: int) -> NDArray[np.float64]:
 
 
 def stretched(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
-    """Values along one dimension of a table, ready to be multiplied into it."""
+    """Reshape values to multiply them into one dimension of a table."""
     shape = [1] * ndim
     shape[axis] = -1
     return np.asarray(values, np.float64).reshape(shape)
@@ -38,7 +38,7 @@ def stretched(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Base values put together for an answer: `of` maps a value to a group 0..size-1, or to -1 for "not counted"."""
+    """A partition of base values for an answer: `of` maps a value to a group 0..size-1, or to -1 for "not counted"."""
 
     of: NDArray[np.int64]
     size: int
@@ -47,12 +47,12 @@ class Groups:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """|G| of every group, in base values."""
+        """Return the number of base values of every group."""
         return np.bincount(self.of[self.of >= 0], minlength=self.size).astype(np.int64)
 
     @cached_property
     def membership(self) -> NDArray[np.float64]:
-        """(groups, d): 1 where a group holds a base value."""
+        """Return a (groups, d) array: 1 if a group contains a base value."""
         return np.asarray(self.of == np.arange(self.size)[:, None], np.float64)
 
     def sum(self, table: NDArray, axis: int) -> NDArray:
@@ -68,7 +68,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class ClosedInversion:
-    """Uniform decoys: the matrix is Po J + (Pt - Po) I."""
+    """The inverse for uniform decoys, whose matrix is Po J + (Pt - Po) I."""
 
     design: DecoyDesign
 
@@ -79,8 +79,9 @@ class ClosedInversion:
     def condition(self) -> float:
         return self.design.eta / self.design.p_gap
 
-    def expected(self, x: NDArray, axis: int, *, back: bool = False) -> NDArray[np.float64]:
-        return np.asarray(self.design.p_other * x.sum(axis=axis, keepdims=True) + self.design.p_gap * x)
+    @property
+    def inclusion(self) -> tuple[float, float]:
+        return self.design.p_other, self.design.p_gap
 
     def invert(self, w: NDArray, axis: int) -> NDArray[np.float64]:
         design = self.design
@@ -92,7 +93,7 @@ class ClosedInversion:
 
 @dataclass(frozen=True, eq=False)
 class ClosedScoring:
-    """A record's score for a group G is (|R n G| - |G| Po) / (Pt - Po)."""
+    """The score of a record for a group G: (|R n G| - |G| Po) / (Pt - Po)."""
 
     design: DecoyDesign
     groups: Groups
@@ -108,13 +109,14 @@ class ClosedScoring:
 
     @cached_property
     def squares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """E[score^2] of every group given a value inside it, and given one outside, by hypergeometric moments."""
+        """Return E[score^2] of every group given a value inside it, and given one outside, by hypergeometric
+        moments."""
         d, eta, p = self.design.d, self.design.eta, self.design.p
         g = self.groups.sizes.astype(np.float64)
         chance = g * self.design.p_other
 
         def about(population: int, marked: NDArray, drawn: int, shift: float) -> NDArray:
-            """E[(shift + H - chance)^2] for H marked values among `drawn` of `population`."""
+            """Return E[(shift + H - chance)^2] for H marked values among `drawn` of `population`."""
             share = marked / max(population, 1)
             spread = drawn * share * (1 - share) * (population - drawn) / max(population - 1, 1)
             return np.asarray(spread + (shift + drawn * share - chance) ** 2)
@@ -134,10 +136,10 @@ class ClosedScoring:
 
 
 class Moments(Protocol):
-    """A design that knows the second moments of its scores."""
+    """A protocol: designs that know the second moments of their scores."""
 
     def second_moment(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """E[score^2 | v] of a set, for rows of what every value adds to a score."""
+        """Return E[score^2 | v] of a set, for rows of each value's contribution to a score."""
 
 
 KEPT_SUM = 1e-6
@@ -146,7 +148,7 @@ KEPT_SUM = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MatrixInversion:
-    """Inclusion counts are w = M' x."""
+    """The inverse for inclusion counts w = M' x."""
 
     design: Moments
     matrix: NDArray[np.float64]
@@ -163,8 +165,9 @@ class MatrixInversion:
     draws: float
     """Per true value, behind M."""
 
-    def expected(self, x: NDArray, axis: int, *, back: bool = False) -> NDArray[np.float64]:
-        return along(self.matrix if back else self.matrix.T, x, axis)
+    @property
+    def inclusion(self) -> tuple[float, NDArray[np.float64]]:
+        return 0.0, self.matrix
 
     def invert(self, w: NDArray, axis: int) -> NDArray[np.float64]:
         return along(self.inverse, w, axis)
@@ -175,19 +178,19 @@ class MatrixInversion:
 
 @dataclass(frozen=True, eq=False)
 class MatrixScoring:
-    """A record's score for a group is the sum over its set of a row of the inverted matrix."""
+    """The score of a record for a group: the sum over its set of a row of the inverted matrix."""
 
     system: MatrixInversion
     groups: Groups
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """(groups, d): what a member of a set adds to the group's score."""
+        """Return a (groups, d) array: the contribution of each member of a set to the group's score."""
         return np.asarray(self.groups.membership @ self.system.inverse)
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
-        """(groups, d): E[score^2 | v] for every group and true value."""
+        """Return a (groups, d) array: E[score^2 | v] for every group and true value."""
         return self.system.design.second_moment(self.scores)
 
     @cached_property
@@ -213,8 +216,8 @@ class MatrixScoring:
 
 
 @lru_cache(maxsize=64)
-def solve(design: SemanticDesign) -> MatrixInversion:
-    """Invert the inclusion probabilities, leaving out directions that they do not determine."""
+def solve(design: CertainSets) -> MatrixInversion:
+    """Invert the inclusion probabilities, without directions that they do not determine."""
     found = design.inclusion()
     fine, condition = design.identifiability()
     left, values, right = np.linalg.svd(found.matrix.T)

@@ -1,4 +1,4 @@
-"""Where the work runs, and what methods and engines share: the original as an engine holds it, and the plan for it.
+"""Engines, which do the work, and what methods and engines share: the original as an engine holds it, and the plan.
 
 The registry is explicit: one line per engine, and nobody else makes one.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from noren.engines.engine import CodeBatch, Engine, Reading
+from noren.engines.engine import CodeBatch, Engine, Profile, Reading, ValueCounts
 from noren.engines.plan import Average, Change, Draw, Drop, Group, Omit, Pass, Plan, Recode, TermSearch, Treatment
-from noren.engines.profile import Profile, ValueCounts
 from noren.engines.records import RandomOrder, Records, TermRecords
 from noren.engines.table import Table
 from noren.errors import QueryError
@@ -32,7 +31,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "spark": _spark}
 
 
 def engine_for(data: Any = None, engine: str | Engine | None = None) -> Engine:
-    """The engine that is named or given, or the one that a table needs."""
+    """Return the given or named engine, or the one that the table needs."""
     if engine is not None and not isinstance(engine, str):
         return engine
     name = engine or ("spark" if type(data).__module__.startswith("pyspark.") else "local")

@@ -1,4 +1,4 @@
-"""Where the work runs. An engine reads a table, applies a plan to it, and judges what was published.
+"""The engine protocol: an engine reads a table, applies a plan to it, and checks the published table.
 
 A method asks for summaries (counts of values, histograms of tuples) or, where it must, for all codes; it never asks
 which engine it runs on. What an engine does part by part (profiles, judgements) merges, so that the batches of
@@ -15,13 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.apart import Elsewhere
-from noren.engines.profile import Profile
-from noren.models.judgement import Judgement
+from noren.errors import DataError
+from noren.models.base import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
-from noren.release.parts import Part
 from noren.release.published import Published
+from noren.release.store import Part
 from noren.schema.domain import Domain
 from noren.schema.kinds import Format
 from noren.secret import Keystream
@@ -29,10 +28,104 @@ from noren.sources.place import Spot
 from noren.sources.source import Source, Writing
 from noren.statements import CellBatch, OpenCells, Statement, TermCells
 
+# ---------------------------------------------------------------------- what one pass learns
+#
+# What one pass over a table learns: which values occur, how often, and what is missing. Profiles of parts merge.
+
+OPEN_LIMIT = 100_000
+"""A column with more distinct values than this has an open domain: its values are never listed."""
+
+
+@dataclass
+class ValueCounts:
+    """The counts of the texts of a column; an open column has too many to be counted."""
+
+    name: str
+    counts: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
+    outside: int = 0
+    """Cells that lie outside the declared bins."""
+    is_open: bool = False
+    not_numeric: bool = False
+    """Whether a column with bins holds something that is not a number."""
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count more texts, unless there are too many already."""
+        if self.is_open:
+            return
+        for label, count in counts.items():
+            self.counts[label] = self.counts.get(label, 0) + count
+        if len(self.counts) > OPEN_LIMIT:
+            self.is_open = True
+            self.counts.clear()
+
+    def merge(self, other: ValueCounts) -> None:
+        """Add the counts of another part of the table."""
+        if other.is_open:
+            self.is_open = True
+            self.counts.clear()
+        self.add(other.counts)
+        self.missing += other.missing
+        self.outside += other.outside
+        self.not_numeric = self.not_numeric or other.not_numeric
+
+
+@dataclass
+class Profile:
+    """What is known about a table after one pass."""
+
+    records: int
+    dropped: int
+    """Records left out because a value is missing that the policy does not do without."""
+    columns: dict[str, ValueCounts]
+    hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
+    """Hashes of the cells of columns that name people, as they come."""
+    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How many different cells such a column has and how many in all, where an engine has counted that itself."""
+
+    @property
+    def identifiers(self) -> list[str]:
+        """Return the columns that name people."""
+        return list(dict.fromkeys([*self.hashes, *self.told]))
+
+    def distinct(self, name: str) -> int:
+        """Return the number of distinct cells of a column that names people."""
+        if name in self.told:
+            return self.told[name][0]
+        parts = self.hashes.get(name, [])
+        return len(np.unique(np.concatenate(parts))) if parts else 0
+
+    def cells(self, name: str) -> int:
+        """Return the number of nonmissing cells of a column that names people."""
+        return self.told[name][1] if name in self.told else sum(map(len, self.hashes[name]))
+
+    def demand(self, name: str, terms: Sequence[str] = ()) -> None:
+        """Raise if a table has no records, or if terms are free text. A part of a table may be empty."""
+        if self.records == 0:
+            why = (
+                "every record was dropped because of a missing value" if self.dropped else "it has a header but no rows"
+            )
+            raise DataError(f"{name}: no records: {why}.", hint="Give a table with at least one record.")
+        for column in terms:
+            if self.columns[column].is_open:
+                raise DataError(
+                    f"column {column!r} has more than {OPEN_LIMIT:,} different terms.",
+                    hint="Give the separator of its terms, or drop the column if it is free text.",
+                )
+
+    def merge(self, other: Profile) -> None:
+        """Add the profile of another part of the table."""
+        for name, parts in other.hashes.items():
+            self.hashes.setdefault(name, []).extend(parts)
+        self.records += other.records
+        self.dropped += other.dropped
+        for name, column in self.columns.items():
+            column.merge(other.columns[name])
+
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read of a table, and as what: codes into domains, texts as they are, sets of terms."""
+    """What to read of a table, and how: codes, unchanged texts, or sets of terms."""
 
     domains: Mapping[str, Domain] = field(default_factory=dict)
     terms: Mapping[str, Domain] = field(default_factory=dict)
@@ -44,14 +137,14 @@ class Reading:
 
     @property
     def columns(self) -> list[str]:
-        """All columns that must be read."""
+        """Return all columns that must be read."""
         key = [] if self.key is None else [self.key]
         return list(dict.fromkeys([*self.domains, *self.open, *self.terms, *self.drop, *key]))
 
 
 @dataclass(frozen=True)
 class CodeBatch:
-    """A run of records as codes. `keys` are the record keys, where asked for."""
+    """A run of records as codes. `keys` are the record keys, if requested."""
 
     codes: Mapping[str, NDArray]
     open: Mapping[str, OpenCells]
@@ -72,7 +165,6 @@ class Counting:
     """How columns with bins write their numbers, where that is not 1234.5."""
     terms: Sequence[str] = ()
     drop: Sequence[str] = ()
-    key: str | None = None
     identifiers: Sequence[str] = ()
     """Columns that name people: only whether they repeat is counted."""
 
@@ -82,28 +174,29 @@ Apply = Callable[[CodeBatch], CellBatch]
 
 
 class Portable(Protocol):
-    """What is published instead of records, for engines that work elsewhere."""
+    """A protocol for distributed engines: makes the published cells."""
 
     def __call__(self, batch: CodeBatch) -> CellBatch: ...
 
     @property
     def stream(self) -> Any:
-        """The keys that draw, as they may travel: whoever has them draws the same."""
+        """Return the keys of draws in a form that can be sent; whoever has them draws the same."""
 
     @property
     def shared(self) -> Any:
-        """What is published instead of any records, without keys, where it is the same for all of them; else None."""
+        """Return the maker of cells without keys, if it is the same for all records; otherwise None."""
 
     def part(self, start: int, stop: int) -> Any:
-        """The same of the records from `start` to `stop`. `.under(stream)` is an `Apply`, which counts in `drawn`."""
+        """Return the maker for the records from `start` to `stop`. `.under(stream)` is an `Apply`, which counts in
+        `drawn`."""
 
     def take_in(self, drawn: Any) -> None:
-        """Count what a part has drawn."""
+        """Add the counts of a part's draws."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Data files that an engine wrote itself, in the order in which they continue each other."""
+    """Data files that an engine wrote itself, in order."""
 
     files: tuple[Spot, ...]
     parts: tuple[Part, ...]
@@ -113,56 +206,47 @@ class Written:
 
 
 class Engine(Protocol):
-    """Verbs over a table, wherever it lies."""
-
-    @property
-    def elsewhere(self) -> Elsewhere | None:
-        """Where parts of a table are decided that does not fit the machine that decides; None where nowhere else."""
+    """The operations on a table, on one machine or a cluster."""
 
     def opened(self, data: Any, writing: Writing) -> Source:
-        """Where a table is read from."""
+        """Return the source of a table."""
 
     def held(self, source: Source, data: Any) -> Source:
-        """The source as it is read again and again."""
+        """Return the source in a form that can be read repeatedly."""
 
     def demand_room(self, needed: int, what: str) -> None:
-        """Refuse what does not fit the machine that decides: so many bytes for this."""
+        """Raise if this number of bytes does not fit the machine that runs the method."""
 
     def profile(
         self,
         source: Source,
         counting: Counting,
         *,
-        on_keys: Callable[[Any], None] | None = None,
-        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
-        """Count the values of every column. `on_keys` sees the record keys; a part of a table may be empty.
-
-        `on_records` sees all records that are not dropped, in the table's order, or none where they lie elsewhere.
-        """
+        """Count the values of every column; a part of a table may be empty."""
 
     def encoded(self, source: Source, reading: Reading, *, meter: Meter = silent) -> Iterator[CodeBatch]:
-        """The records as codes, in the table's order. Terms without a place in their domain are left out."""
+        """Yield the records as codes, in the table's order. Terms outside their domain are dropped."""
 
     def histogram(
         self, source: Source, reading: Reading, names: Sequence[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The different combinations of some coded columns, one row each, ascending, and how often each occurs."""
+        """Count the distinct combinations of some coded columns, in ascending order."""
 
     def apply(self, source: Source, reading: Reading, apply: Apply, *, meter: Meter = silent) -> Iterator[CellBatch]:
-        """What is published instead of all records, in any order."""
+        """Yield the published cells of all records, in any order."""
 
     def written(
         self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
     ) -> Written | None:
-        """Apply, scatter and write to the folder where the records are; None where cells come through here instead."""
+        """Apply, shuffle and write on the cluster; None if cells come through this machine."""
 
     def scatter(
         self, batches: Iterable[CellBatch], rows: int, stream: Keystream, folder: Path | None
     ) -> Iterator[CellBatch]:
-        """The same rows in one uniformly random order: all are read before the first comes. Only what will be
-        published goes to the folder."""
+        """Return the same rows in uniformly random order, after reading all of them. Only published cells are written
+        to the folder."""
 
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
-        """Judge all cells of a published table. `make` gives judgements that merge."""
+        """Check all cells of a published table. `make` returns judgements that can be merged."""

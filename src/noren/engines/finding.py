@@ -1,4 +1,4 @@
-"""Finding people in a table of general values: the groups whose published quasi-identifiers cover a person's own.
+"""Finds people in a table of generalised values: the groups whose published quasi-identifiers cover a person's own.
 
 Groups may overlap, so several can cover one person; the person's record is then one of all their records, each as
 likely as the others. People are handled by distinct quasi-identifiers, and those by distinct sets of groups.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
+from noren.engines.records import Records
+from noren.ragged import chosen, first_of, in_order, numbered_sets, offsets_of, owners, row_numbers, rows_in_order
+from noren.release.published import Published
 from noren.schema.nodes import Nodes
+from noren.statements import Statement
 
 PEOPLE_AT_ONCE = 1 << 16
 RECORDS_AT_ONCE = 1 << 22
@@ -33,31 +37,17 @@ class Matches:
 
 
 def exact_nodes(d: int) -> Nodes:
-    """Base values as nodes of their own; their labels are not needed."""
+    """Return base values as nodes; their labels are not needed."""
     return Nodes(d, ("",) * d, np.arange(d + 1), np.arange(d), np.arange(1, d + 1))
 
 
 def sorted_groups(keys: NDArray) -> tuple[NDArray, NDArray[np.int64], NDArray[np.int64]]:
-    """Rows with equal keys together: distinct keys, the rows group by group, and where each group begins.
+    """Group rows by key: distinct keys, the rows group by group, and the offsets.
 
     keys: (rows, columns). Without columns all rows form one group.
     """
     order, bounds = rows_in_order([keys[:, c] for c in range(keys.shape[1])], len(keys))
     return (keys[order[bounds[:-1]]] if keys.shape[1] else keys[:1]), order, bounds
-
-
-def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64]:
-    """One number for equal lists data[offsets[i]:offsets[i + 1]], from 0 on; read element by element, all at once."""
-    sizes = np.diff(offsets)
-    out = np.zeros(len(sizes), np.int64)
-    width, taken = int(data.max(initial=0)) + 1, 1
-    for place in range(int(sizes.max(initial=0))):
-        longer = np.flatnonzero(sizes > place)
-        key = out[longer] * width + data[offsets[longer] + place]
-        distinct, _, number = distinct_of(key)
-        out[longer] = taken + number
-        taken += len(distinct)
-    return distinct_of(out)[2]
 
 
 class Finder:
@@ -84,13 +74,14 @@ class Finder:
 
     @property
     def class_of(self) -> NDArray[np.int64]:
-        """The group of every row."""
+        """Return the group of every row."""
         out = np.empty(len(self.order), np.int64)
         out[self.order] = owners(self.bounds)
         return out
 
     def candidates(self, codes: Sequence[NDArray], people: int) -> Iterator[Matches]:
-        """All people that some group covers, some at a time. codes: base values by column, -1 for unknown ones."""
+        """Yield all people that some group covers, some at a time. codes: base values by column, -1 for unknown
+        ones."""
         if not self.columns:
             everyone = np.arange(people)
             yield Matches(everyone, np.zeros(people, np.int64), np.ones(1, np.int64), self.order, self.bounds)
@@ -103,14 +94,14 @@ class Finder:
             yield from self._some(keys[begin:end], order, bounds[begin : end + 1])
 
     def pairs(self, codes: Sequence[NDArray], people: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Every person with every group that covers the person, by person; for people told apart by their codes."""
+        """Return every person with every group that covers the person; people with equal codes are equal."""
         groups = len(self.bounds) - 1
         if not self.columns:
             return np.repeat(np.arange(people), groups), np.tile(np.arange(groups), people)
         return self._covering(self._numbered([codes[c] for c in self.columns]))
 
     def _numbered(self, codes: Sequence[NDArray]) -> NDArray[np.int32]:
-        """(people, columns): values numbered through all columns; -1 for unknown ones."""
+        """Return (people, columns): values numbered through all columns; -1 for unknown ones."""
         out = np.empty((len(codes[0]), len(codes)), np.int32)
         for place, (part, base) in enumerate(zip(codes, self.base[:-1], strict=True)):
             out[:, place] = np.where(part < 0, -1, part + base)
@@ -154,19 +145,97 @@ class Finder:
             )
 
 
+@dataclass(frozen=True)
+class Cover:
+    """The classes of a release, and whom each can hold. People who share all quasi-identifiers are one item."""
+
+    table: Records
+    """Everybody. Only quasi-identifiers are looked at."""
+    row_class: NDArray[np.int64]
+    """The class of every published row."""
+    first: NDArray[np.int64]
+    """A row of every class."""
+    item: NDArray[np.int64]
+    """The item of every person."""
+    names: tuple[str, ...]
+    """The columns of listed values, by which people are found."""
+    nodes: Sequence[Nodes]
+    data: Sequence[NDArray]
+    """For each of these what every class publishes, as nodes over its values."""
+    codes: NDArray[np.int32]
+    """(items, columns): what every item has there; -1 for what no class lists."""
+    pair_item: NDArray[np.int64]
+    pair_class: NDArray[np.int64]
+    """Every item with every class that covers it."""
+
+    @staticmethod
+    def find(published: Published, table: Records, quasi: Sequence[Statement]) -> Cover:
+        """The classes by these quasi-identifiers as an adversary sees them who knows everybody in the table."""
+        row_class = row_classes(published, quasi)
+        first = first_of(row_class)
+        searched = [one for one in quasi if one.is_key and not one.column.is_open and one.name in table.codes]
+        cells = published.cells([one.name for one in searched]) if searched else {}
+        nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
+        data = [np.asarray(one.key(cells[one.name]), np.int64)[first] for one in searched]
+        finder = Finder(nodes, data, len(first))
+        known = [one.name for one in quasi if one.name in table.codes]
+        item = row_numbers([table.codes[n] for n in known], [table.columns[n].d for n in known], table.n)
+        example = first_of(item)
+        codes = [table.published(one, example).astype(np.int32) for one in searched]
+        who, group = finder.pairs(codes, len(example))
+        lines, at = chosen(finder.bounds, group)  # classes that agree in all columns that cover values
+        pair_item = np.repeat(who, np.diff(lines))
+        held = _beside(codes, len(example)).astype(np.int32, copy=False)
+        names = tuple(one.name for one in searched)
+        return Cover(table, row_class, first, item, names, nodes, data, held, pair_item, finder.order[at])
+
+    @property
+    def classes(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def items(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+    @cached_property
+    def width(self) -> NDArray[np.float64]:
+        """(classes, columns): how many base values the class leaves open."""
+        found = [one.sizes[node] for one, node in zip(self.nodes, self.data, strict=True)]
+        return _beside(found, self.classes).astype(np.float64)
+
+    @cached_property
+    def low(self) -> NDArray[np.int64]:
+        """(classes, columns): the least of these values, in the published order."""
+        found = [one.starts[one.bounds[node]] for one, node in zip(self.nodes, self.data, strict=True)]
+        return _beside(found, self.classes)
+
+    @cached_property
+    def high(self) -> NDArray[np.int64]:
+        """(classes, columns): the largest of them."""
+        found = [one.stops[one.bounds[node + 1] - 1] - 1 for one, node in zip(self.nodes, self.data, strict=True)]
+        return _beside(found, self.classes)
+
+
+def row_classes(published: Published, quasi: Sequence[Statement]) -> NDArray[np.int64]:
+    """The class of every row: rows that agree in all these columns as published."""
+    cells = published.cells([one.name for one in quasi]) if quasi else {}
+    kinds = [cells[one.name].distinct()[1] for one in quasi]
+    return row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], published.rows)
+
+
 def _beside(columns: Sequence[NDArray], rows: int) -> NDArray:
     return np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.int64)
 
 
 def _together(keys: NDArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Lines that begin alike one after the other, the columns of fewest values first, and where each of them stood."""
+    """Sort lines by column, those with the fewest values first; return the original positions."""
     few_first = keys[:, ::-1]
     order = sorted_groups(few_first)[1]
     return np.ascontiguousarray(few_first[order], np.int32), order
 
 
 def _portions(weight: NDArray) -> Iterator[tuple[int, int]]:
-    """Runs of sets that together hold not many more records than may be looked at at once."""
+    """Split sets into runs of a limited total number of records."""
     reach = offsets_of(weight)
     low = 0
     while low < len(weight):

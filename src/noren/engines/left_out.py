@@ -1,4 +1,4 @@
-"""Who is left out tells something: with a list of the members, absence shows.
+"""The check of suppressed people: somebody with a list of the members sees who is missing.
 
 The people whom a method leaves out are a class like any other, only that nothing is published of it. So they are
 judged like one, by the models' own checks and on the original: there are none, or together they meet everything that is
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from noren.engines.records import Records, priors
 from noren.engines.table import Table
-from noren.models.base import Evidence, Model, Overall
-from noren.models.judgement import Judgement
+from noren.models.base import Evidence, Judgement, Model, Overall
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
 from noren.schema.domain import Domain
@@ -33,7 +32,7 @@ _ABSENT = "\0absent"
 
 @dataclass(frozen=True)
 class Members:
-    """Everybody in a table, and what must hold for those of them who are left out."""
+    """All people of a table, and the requirements on those who are suppressed."""
 
     records: Records
     requirements: Sequence[Model]
@@ -42,29 +41,29 @@ class Members:
 
     @classmethod
     def of(cls, table: Table) -> Members:
-        """All deciding columns and all requirements, also those that are another method's."""
+        """Return all columns of classes and all requirements, also those of another method."""
         whole = table.whole or table
         return cls(whole.records, whole.requirements, table.people)
 
     def taken(self, rows: NDArray[np.int64]) -> Members:
-        """The same people in another order of their records."""
+        """Return the same people with their records in another order."""
         return replace(
             self, records=self.records.taken(rows), people=None if self.people is None else self.people[rows]
         )
 
     def holds(self, out: NDArray[np.bool_]) -> bool:
-        """Whether these records are none, or together meet every requirement."""
+        """Return whether these records are none, or together meet every requirement."""
         return not out.any() or all(verdict.holds is True for verdict in self.judged(out))
 
     def verdict(self, out: NDArray[np.bool_]) -> Verdict:
-        """One verdict about everybody who is left out, which publishes no figure."""
+        """Return one verdict about everybody who is suppressed, without a figure."""
         found = self.judged(out)
         short = [verdict for verdict in found if verdict.holds is not True]
         count = self.count(out)
-        text = f"the {count:,} people left out meet every requirement as one class"
+        text = f"the {count:,} suppressed people meet every requirement as one class"
         if short:
             named = "; ".join(f"{one.model} on {one.column!r}: {one.statement}" for one in short)
-            text = f"the {count:,} people left out fall short as one class: {named}"
+            text = f"the {count:,} suppressed people fail as one class: {named}"
         return Verdict(
             model=LEFT_OUT,
             column="all columns",
@@ -78,11 +77,11 @@ class Members:
         )
 
     def count(self, out: NDArray[np.bool_]) -> int:
-        """How many people these records are."""
+        """Return how many people these records are."""
         return int(out.sum()) if self.people is None else len(np.unique(self.people[out]))
 
     def judged(self, out: NDArray[np.bool_]) -> list[Verdict]:
-        """Every requirement on these records as one class."""
+        """Check every requirement on these records as one class."""
         rows = np.flatnonzero(out)
         return [verdict for model in self.requirements for verdict in self._judged(model, rows)]
 
@@ -96,7 +95,7 @@ class Members:
         return judgement.verdicts()
 
     def _class(self, model: Model, rows: NDArray[np.int64]) -> tuple[Mapping[str, Statement], CellBatch]:
-        """What is required is seen of some records; in everything else they are alike."""
+        """Return the published table of a class that is equal in everything except the required columns."""
         columns: dict[str, Statement] = {_ABSENT: _alike(_ABSENT)}
         cells: dict[str, Cells] = {_ABSENT: CodeCells(1, np.zeros(len(rows), np.uint8))}
         if model.about == "terms":
@@ -116,7 +115,7 @@ class Members:
 
     @cached_property
     def _overall(self) -> dict[str, Overall]:
-        """What they are compared with, where a model compares: everybody."""
+        """Return the overall distribution, for models that compare with it."""
         each = None
         if self.people is not None:
             each = 1.0 / np.bincount(self.people)[self.people]
@@ -129,5 +128,5 @@ class Members:
 
 
 def _alike(name: str) -> Statement:
-    """A column by which people could be found, and in which all are alike."""
+    """Return a quasi-identifier in which all records are equal."""
     return ExactStatement(Column(role=Role.QUASI_IDENTIFIER).met(name, Domain(("*",))))

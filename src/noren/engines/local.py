@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import ahead
-from noren.engines.apart import Elsewhere
-from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
-from noren.engines.profile import Profile, ValueCounts
+from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Profile, Reading, ValueCounts, Written
 from noren.engines.shuffle import Shuffler
 from noren.errors import DataError
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
@@ -30,14 +28,12 @@ from noren.sources.held import held
 from noren.sources.place import Spot
 from noren.sources.source import Source, Writing, open_source
 from noren.statements import CellBatch, OpenCells, Statement, batch_length
-from noren.statements.encode import as_dictionary, encode_bins, encode_labels, label_counts
-from noren.statements.term_cells import encode_terms, present, term_counts
+from noren.statements.terms import encode_terms, present, term_counts
+from noren.statements.texts import as_dictionary, encode_bins, encode_labels, label_counts
 
 
 class LocalEngine:
     """Everything on this machine, batch by batch."""
-
-    elsewhere: Elsewhere | None = None
 
     def opened(self, data: Any, writing: Writing) -> Source:
         return open_source(
@@ -45,10 +41,10 @@ class LocalEngine:
         )
 
     def held(self, source: Source, data: Any) -> Source:
-        return held(source, data)
+        return held(source)
 
     def demand_room(self, needed: int, what: str) -> None:
-        """This machine's memory is the holder's to judge."""
+        """Accept any size: this machine's memory is for the holder to judge."""
 
     def written(
         self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
@@ -60,8 +56,6 @@ class LocalEngine:
         source: Source,
         counting: Counting,
         *,
-        on_keys: Callable[[Any], None] | None = None,
-        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         columns = {name: ValueCounts(name) for name in counting.columns}
@@ -72,15 +66,10 @@ class LocalEngine:
         bin_counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
         records = dropped = 0
         hashes: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in counting.identifiers}
-        key = [] if counting.key is None else [counting.key]
-        wanted = dict.fromkeys([*counting.columns, *key, *counting.identifiers])
+        wanted = dict.fromkeys([*counting.columns, *counting.identifiers] or source.columns[:1])
         for batch, lost in kept_batches(source, list(wanted), counting.drop):
             dropped += lost
             records += batch.num_rows
-            if counting.key is not None and on_keys is not None:
-                on_keys(batch.column(counting.key))
-            if on_records is not None:
-                on_records(batch)
             for name, found in columns.items():
                 if name in counting.terms:
                     _count_terms(batch.column(name), found)
@@ -136,7 +125,7 @@ class LocalEngine:
 
 
 def kept_batches(source: Source, columns: Sequence[str], drop: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Batches without the records that lack a value in `drop`, and how many those were."""
+    """Yield batches without the records that lack a value in `drop`, and count those."""
     import pyarrow as pa
 
     for batch in source.batches(list(dict.fromkeys([*columns, *drop]))):
@@ -149,7 +138,7 @@ def kept_batches(source: Source, columns: Sequence[str], drop: Sequence[str]) ->
 
 
 def hashed(column: Any, name: str) -> NDArray[np.uint64]:
-    """A number for every text, the same for the same text; missing cells are left out."""
+    """Hash every text, equal texts equally; missing cells are skipped."""
     import polars as pl
 
     texts, positions = as_dictionary(column, name)
@@ -158,7 +147,7 @@ def hashed(column: Any, name: str) -> NDArray[np.uint64]:
 
 
 def code_batch(batch: Any, reading: Reading, source: str, start: int) -> CodeBatch:
-    """A batch of texts as codes. Cells outside their domain are refused."""
+    """Encode a batch of texts; refuse cells outside their domain."""
     import pyarrow as pa
 
     codes: dict[str, NDArray] = {}
@@ -170,7 +159,7 @@ def code_batch(batch: Any, reading: Reading, source: str, start: int) -> CodeBat
         if bad:
             raise DataError(
                 f"{source}: column {name!r} holds {bad} cells outside its domain.",
-                hint="The table changed while it was read, or the domain is not that of this table.",
+                hint="Run it again while nobody writes to the table; if it repeats, use the domain of this table.",
             )
     loose = {}
     for name in reading.open:

@@ -1,4 +1,4 @@
-"""What a method decides is to be published: a treatment for every column, and who is left out.
+"""Plans: the treatment of every column, and the suppressed records.
 
 A column without a treatment passes as it is. Several methods may each plan some columns of one release.
 """
@@ -20,7 +20,7 @@ from noren.statements import Design, GroupTable, TermCells
 
 @dataclass(frozen=True)
 class Pass:
-    """Publish the cells as they are."""
+    """Publish the cells exactly."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Recode:
-    """Publish general values: data[i] is the node of record i."""
+    """Publish generalised values: data[i] is the node of record i."""
 
     nodes: Nodes
     data: NDArray
@@ -55,7 +55,7 @@ class Recode:
 
 @dataclass(frozen=True)
 class Group:
-    """Publish groups: data[i] is the group of record i, and the table tells what each group holds."""
+    """Publish groups: data[i] is the group of record i, and the table lists the values of each group."""
 
     table: GroupTable
     data: NDArray
@@ -65,7 +65,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Average:
-    """Publish means: data[i] is the class of record i, and the mean of its published records stands for its number."""
+    """Publish means: data[i] is the class of record i, whose number is replaced by the mean of the class."""
 
     data: NDArray
     covered: Recode | None = None
@@ -84,7 +84,7 @@ Treatment = Pass | Drop | Draw | Change | Recode | Group | Average | Omit
 
 @dataclass(frozen=True)
 class Plan:
-    """What is published instead of the table."""
+    """The plan of a release: what is published instead of the original cells."""
 
     treatments: Mapping[str, Treatment] = field(default_factory=dict)
     keep: NDArray[np.bool_] | None = None
@@ -99,7 +99,7 @@ class Plan:
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns that were decided record by record, as the method saw them."""
+        """Return the columns that were decided record by record, as the method saw them."""
         return {} if self.records is None else self.records.columns
 
     def of(self, name: str) -> Treatment:
@@ -107,12 +107,12 @@ class Plan:
 
     @property
     def designs(self) -> dict[str, Design]:
-        """The design of every column that is drawn."""
+        """Return the design of every drawn column."""
         return {name: one.design for name, one in self.treatments.items() if isinstance(one, Draw | Change)}
 
     @property
     def recoded(self) -> dict[str, Recode | Group]:
-        """The columns published as general values or groups."""
+        """The columns published as generalised values or groups."""
         return {name: one for name, one in self.treatments.items() if isinstance(one, Recode | Group)}
 
     @property
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def omitted(self) -> dict[str, TermCells]:
-        """What is published of the terms of every column that loses some."""
+        """Return what is published of the terms of every column with suppressed terms."""
         return {name: one.cells for name, one in self.treatments.items() if isinstance(one, Omit)}
 
     @property
@@ -131,8 +131,8 @@ class Plan:
         return tuple(name for name, one in self.treatments.items() if isinstance(one, Draw) and one.members)
 
     def placed(self, rows: NDArray[np.int64], n: int) -> Plan:
-        """The plan of some of n records as one of all of them: what it says of record i is said of record rows[i].
-        Nobody else is published."""
+        """Return the plan of some of n records as one of all: its record i is record rows[i]. Others are not
+        published."""
         keep = np.zeros(n, bool)
         keep[rows] = True if self.keep is None else self.keep
         treatments = {name: _placed(one, rows, n) for name, one in self.treatments.items()}
@@ -140,7 +140,7 @@ class Plan:
 
     @classmethod
     def merged(cls, plans: Sequence[Plan]) -> Plan:
-        """One plan from those of several methods, each for columns of its own."""
+        """Merge plans of several methods, each for its own columns."""
         treatments: dict[str, Treatment] = {}
         keep: NDArray[np.bool_] | None = None
         for plan in plans:
@@ -150,13 +150,13 @@ class Plan:
         notes = [note for plan in plans for note in plan.notes]
         searches = [search for plan in plans for search in plan.searches]
         seen = [plan.records for plan in plans if plan.records is not None]
-        assert len(seen) <= 1, "one method of classes makes a release"
+        assert len(seen) <= 1, "a release has one method of classes"
         facts = {name: value for plan in plans for name, value in plan.facts.items()}
         return cls(treatments, keep, notes, searches, seen[0] if seen else None, facts)
 
 
 def _placed(one: Treatment, rows: NDArray[np.int64], n: int) -> Treatment:
-    """The treatment of some of n records as one of all of them; the others hold anything."""
+    """Return the treatment of some of n records as one of all; the entries of others are arbitrary."""
 
     def spread(data: NDArray) -> NDArray:
         out = np.zeros(n, data.dtype)
@@ -178,7 +178,7 @@ def _placed(one: Treatment, rows: NDArray[np.int64], n: int) -> Treatment:
 
 @dataclass(frozen=True)
 class TermSearch:
-    """How good the suppression of terms is known to be, group by group, for the columns of one knowledge table."""
+    """The quality of the term suppression, group by group, for the columns of one knowledge table."""
 
     columns: tuple[str, ...]
     search: str
@@ -200,7 +200,7 @@ class TermSearch:
     seconds: float
 
     def among(self, groups: NDArray[np.int64], entries: int, removed: int) -> TermSearch:
-        """The same of some groups only, with their terms before, and how many of those are not published."""
+        """Return the search restricted to some groups, with their numbers of terms before and after."""
         parts = {
             name: getattr(self, name)[groups] for name in ("records", "cost", "lower_bound", "optimal", "searched")
         }
@@ -208,7 +208,7 @@ class TermSearch:
 
     @property
     def totals(self) -> dict[str, Any]:
-        """What the search found, in all."""
+        """Return the overall results of the search."""
         return {
             "columns": list(self.columns),
             "search": self.search,
@@ -227,12 +227,12 @@ class TermSearch:
 
     @property
     def mean_cost_of_records(self) -> float:
-        """The same over records: what a record's group costs on average."""
+        """Return the mean over records of the cost of their groups."""
         return float((self.cost * self.records).sum() / max(1, int(self.records.sum())))
 
     @property
     def gap(self) -> float:
-        """By how much the mean cost may exceed the least possible for these groups, as a share of it."""
+        """Return by what share the mean cost may exceed the minimum for these groups."""
         least = float(self.lower_bound.mean()) if len(self.cost) else 0.0
         if self.mean_cost <= least:
             return 0.0
@@ -240,13 +240,16 @@ class TermSearch:
 
     @property
     def note(self) -> str:
-        """One line for the holder."""
+        """Return one line for the holder."""
         names, many = ", ".join(self.columns), int(self.searched.sum())
         proven = int((self.optimal & self.searched).sum())
-        text = f"{names}: {many:,} of {len(self.cost):,} groups gave up terms, {self.removed:,} of {self.entries:,}"
-        text += f"; {proven:,} of these removals are proven to be the cheapest"
+        text = (
+            f"{names}: {many:,} of {len(self.cost):,} groups have suppressed terms, {self.removed:,} of "
+            f"{self.entries:,} in all"
+        )
+        text += f"; {proven:,} of these suppressions are proven to be the cheapest"
         if proven == many:
             return text
         if self.gap == float("inf"):
-            return f"{text}; how much less the others could cost is not known"
-        return f"{text}, all together cost at most {self.gap:.1%} more than the least"
+            return f"{text}; it is not known how much the others exceed the minimum"
+        return f"{text}; their total cost exceeds the minimum by at most {self.gap:.1%}"

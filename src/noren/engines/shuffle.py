@@ -1,4 +1,4 @@
-"""Uniform random orders from a keystream, and a whole table in one: in memory, or through buckets on disk.
+"""Uniformly random orders from a keystream, for rows and whole tables: in memory, or through buckets on disk.
 
 Every record goes to a bucket drawn uniformly and independently; each bucket is then shuffled uniformly; the buckets
 are read one after the other. The order that results is uniform over all permutations of the table, whatever the
@@ -24,7 +24,7 @@ MOST_BUCKETS = 1 << 16
 
 
 def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
-    """A uniformly random order of n rows: every one of the n! has the same probability."""
+    """Return a uniformly random order of n rows: every one of the n! has the same probability."""
     from noren.engines.kernels import shuffle_with
 
     if n >= 1 << 32:
@@ -37,7 +37,7 @@ def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
 
 
 def bucket_numbers(n: int, buckets: int, stream: Keystream) -> NDArray[np.uint16]:
-    """A bucket for each of n rows, uniform and independent of everything else. Buckets come in powers of two."""
+    """Assign each of n rows to a bucket, uniformly and independently. Buckets are a power of two."""
     if not 1 <= buckets <= MOST_BUCKETS or buckets & (buckets - 1):
         raise ValueError(f"buckets must be a power of two up to {MOST_BUCKETS}; got {buckets} instead")
     bits = buckets.bit_length() - 1
@@ -51,7 +51,7 @@ MOST_FILES = 256
 
 
 class Shuffler:
-    """Collects batches, gives them back in a uniformly random order."""
+    """Collects batches and returns them in a uniformly random order."""
 
     def __init__(self, stream: Keystream, records: int, folder: Path | None = None) -> None:
         self._stream = stream
@@ -82,7 +82,7 @@ class Shuffler:
                 writer.write_batch(rows.slice(start, stop - start))
 
     def finish(self) -> Iterator[CellBatch]:
-        """The shuffled records. Buckets are removed as they are read."""
+        """Yield the shuffled records. Buckets are removed as they are read."""
         if self._like is None:
             return
         if not self._buckets:
@@ -106,7 +106,7 @@ class Shuffler:
         return parts
 
     def _shuffled(self, parts: list[CellBatch]) -> dict[str, Cells]:
-        """The records of all parts, which are let go of, so that they are not held beside what is written."""
+        """Return the shuffled records of all parts, which are released from memory."""
         whole = concat(parts)
         parts.clear()
         return take(whole, permutation(batch_length(whole), self._stream))

@@ -1,4 +1,4 @@
-"""The original as an engine holds it: where policy and data have met, once."""
+"""The original as an engine holds it, checked against the policy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.engine import Engine, Reading
-from noren.engines.profile import Profile
+from noren.engines.engine import Engine, Profile, Reading
 from noren.engines.records import Records, TermRecords
 from noren.engines.shuffle import permutation
 from noren.errors import DataError
@@ -21,7 +20,6 @@ from noren.schema.domain import MISSING, OTHER, fits_kind, infer_kind
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.secret import ClassSets, Keystream
-from noren.sources.sample import Reservoir
 from noren.sources.source import Source
 from noren.statements import TermCells
 from noren.statements.set_cells import code_dtype
@@ -33,7 +31,7 @@ CODE_COPIES = 6
 
 @dataclass(frozen=True)
 class Table:
-    """Records that nobody but the holder may see, and what their columns mean. Every verb starts from it."""
+    """The original records, which only the holder may see, with the meaning of their columns."""
 
     engine: Engine
     source: Source
@@ -47,12 +45,10 @@ class Table:
     """Quasi-identifiers and sensitive columns, in the order of the policy: those a method sees."""
     drop: Sequence[str] = ()
     people_key: tuple[str, ...] = ()
-    """The columns that together name a person; none if every record is a person of its own."""
+    """The columns that together name a person; none if every record is a different person."""
     earlier: Mapping[str, ClassSets] = field(default_factory=dict)
     """The values that earlier releases leave possible for the person of every record, where a requirement asks."""
     stage: Stage = quiet
-    known: Reservoir | None = None
-    """Some records by chance, where they were taken while the table was counted."""
     whole: Table | None = None
     """All columns and requirements, where this is the part of one of several methods."""
 
@@ -62,21 +58,21 @@ class Table:
 
     @property
     def n(self) -> int:
-        """Records."""
+        """Return the number of records."""
         return self.profile.records
 
     def shares(self, name: str) -> NDArray[np.float64]:
-        """How a column is distributed."""
+        """Return the distribution of a column."""
         counts = self.counts[name]
         return np.asarray(counts / max(1, int(counts.sum())))
 
     def part(self, names: Sequence[str], requirements: Sequence[Model]) -> Table:
-        """The table as a method sees it that treats these columns for these requirements."""
+        """Return the table for a method that treats these columns for these requirements."""
         kept = tuple(name for name in self.deciding if name in names)
         return replace(self, deciding=kept, requirements=tuple(requirements), whole=self.whole or self)
 
     def asking(self, requirements: Sequence[Model]) -> Table:
-        """The table under other requirements that need to know the same of it. Its codes stay as they were read."""
+        """Return the table with other requirements that need the same codes."""
         if tuple(requirements) == self.requirements:
             return self
         other = replace(self, requirements=tuple(requirements))
@@ -84,7 +80,7 @@ class Table:
         return other
 
     def reading(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
-        """How to read some columns (all that are published): codes, terms, or texts of open columns."""
+        """Return how to read some columns (all published ones by default): codes, terms, or texts of open columns."""
         wanted = [self.columns[name] for name in (self.columns if names is None else names)]
         sets = {column.name: column.domain for column in wanted if column.role is Role.QUASI_SENSITIVE}
         return Reading(
@@ -96,12 +92,12 @@ class Table:
         )
 
     def histogram(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The different combinations of some columns' codes, ascending, and how often each occurs."""
+        """Count the distinct combinations of some columns' codes, in ascending order."""
         return self.engine.histogram(self.source, self.reading(names), names)
 
     @cached_property
     def people(self) -> NDArray[np.int64] | None:
-        """The number of every record's person, from 0 on; None where every record is a person of its own."""
+        """Number every record's person from 0; None if every record is a different person."""
         if not self.people_key:
             return None
         import polars as pl
@@ -112,23 +108,23 @@ class Table:
             parts.append(pl.DataFrame({f"k{i}": column for i, column in enumerate(texts)}))
         keys = pl.concat(parts)
         if keys.null_count().sum_horizontal()[0]:
-            raise DataError("the key of a person is missing in some records.", hint="Every person needs one.")
+            raise DataError("the key of a person is missing in some records.", hint="Give every record a key.")
         found = keys.select(pl.struct(pl.all()).rank("dense"))[:, 0].to_numpy().astype(np.int64) - 1
         people = int(found.max(initial=-1)) + 1
         return None if len(found) == people else permutation(people, Keystream())[found]
 
     @property
     def room(self) -> int:
-        """The bytes that a method of classes takes where it sees all records in one place."""
+        """Return the bytes that a method of classes needs if it sees all records in one place."""
         for name in self.deciding:
             if self.columns[name].is_open:
-                raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
+                raise DataError(f"column {name!r} has too many values for classes.", hint="Give it bins, or drop it.")
         widths = sum(code_dtype(self.columns[name].d).itemsize for name in self.deciding)
         return self.n * (RECORD_BYTES + CODE_COPIES * widths)
 
     @cached_property
     def seen(self) -> tuple[dict[str, Column], dict[str, NDArray]]:
-        """The coded columns that decide as a method sees them, and the new codes of those that have others there.
+        """Return the coded columns that a method sees, and the new codes of those that are renumbered.
 
         Secrets that nobody has are left out of their domains, unless a requirement needs the declared order or must
         keep people among values of earlier releases: a value that nobody has must not make a class look more diverse.
@@ -144,8 +140,8 @@ class Table:
 
     @cached_property
     def records(self) -> Records:
-        """The codes of all columns that decide."""
-        self.engine.demand_room(self.room, f"deciding about {self.n:,} records of {len(self.deciding)} columns")
+        """Return the codes of all columns that decide about classes."""
+        self.engine.demand_room(self.room, f"forming classes of {self.n:,} records with {len(self.deciding)} columns")
         domains = {name: self.columns[name].domain for name in self.deciding}
         sets = {name for name in self.deciding if self.columns[name].role is Role.QUASI_SENSITIVE}
         codes = {n: np.empty(self.n, code_dtype(len(domain))) for n, domain in domains.items() if n not in sets}
@@ -159,7 +155,9 @@ class Table:
                     parts[name].append(cells)
                 start += batch.records
         if start != self.n:
-            raise DataError(f"{self.name}: it changed while it was read.", hint="Give a table that stands still.")
+            raise DataError(
+                f"{self.name}: it changed while it was read.", hint="Run it again while nobody writes to the table."
+            )
         columns, places = self.seen
         codes |= {name: place[codes[name]] for name, place in places.items()}
         terms = {name: TermRecords(self.columns[name], TermCells.concat(found)) for name, found in parts.items()}
@@ -167,7 +165,7 @@ class Table:
 
 
 def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]:
-    """The column over some of its values, and the new code of every old one (0 for those that go)."""
+    """Restrict a column to some of its values, with the new code of every old one (0 for removed values)."""
     domain = column.domain
     place = np.where(kept, np.cumsum(kept) - 1, 0).astype(code_dtype(int(kept.sum())))
     if kept.all():
@@ -185,7 +183,8 @@ def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]
 
 
 def _kind(column: Column, values: Sequence[str]) -> Kind:
-    """Numbers beside a missing or a merged value are texts; without it nothing may tell that it was there."""
+    """Return the kind of a column; numbers with a missing or merged value become texts, so that the value's absence
+    discloses nothing."""
     domain, special = column.domain, {MISSING, OTHER}
     was = bool(special & set(domain.values)) and not special & set(values)
     if not was or domain.kind != "string" or domain.has_ends or domain.source not in ("data", "policy"):

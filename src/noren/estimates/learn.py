@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn on releases: fitted on several plausible tables, averaged, and judged without the truth.
+"""Estimators of scikit-learn on releases: fitted on several imputed tables, averaged, and evaluated on published cells.
 
 A held-out record is judged by what was published of it: a model that foretells values v with probabilities p(v) gives
 its published cell R the probability sum of p(v) P(R | v), whose logarithm is the score. For that the features of
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError, QueryError
-from noren.estimates.imputation.tables import impute
+from noren.estimates.imputation import impute
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.estimates.imputation.tables import Cellwise
+    from noren.estimates.imputation import Cellwise
 
 TINY = 1e-12
 INSTALL = "pip install 'noren[learn]'"
@@ -31,7 +31,7 @@ MODEL = "mixture"
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """How well a model foretells the published cells of records it has not seen."""
+    """How well a model predicts the published cells of held-out records."""
 
     score: float
     """Mean log-probability of a held-out record's published cell."""
@@ -41,12 +41,12 @@ class CrossValidation:
 
     @property
     def gain(self) -> float:
-        """What the features add, in nats per record."""
+        """Return the gain from the features, in nats per record."""
         return self.score - self.margin
 
 
 class _Learner(ABC):
-    """What both kinds of model share."""
+    """The common base of classifiers and regressors."""
 
     def __init__(self, estimator: Any = None, *, m: int = 5, seed: int | None = None) -> None:
         self.estimator = estimator
@@ -54,7 +54,7 @@ class _Learner(ABC):
         self.seed = seed
 
     def fit(self, release: Cellwise, target: str, features: Sequence[str] | None = None) -> Any:
-        """Fit a copy of the estimator to each of m plausible tables."""
+        """Fit a copy of the estimator to each of m imputed tables."""
         names = self._named(release, target, features)
         return self._fit(impute(release, self.m, seed=self.seed, model=MODEL).tables, target, names)
 
@@ -63,9 +63,9 @@ class _Learner(ABC):
         names = tuple(features) if features is not None else tuple(name for name in release.columns if name != target)
         for name in names:
             if release.column(name).terms is not None:
-                raise QueryError(f"column {name!r} holds sets of terms.", hint="Name features without it.")
+                raise QueryError(f"column {name!r} holds sets of terms.", hint="Give features without this column.")
         if target in names or not names:
-            raise QueryError("the target cannot be a feature, and there must be one.", hint="Name other features.")
+            raise QueryError("give at least one feature, and not the target itself.", hint="Name other features.")
         return names
 
     def _fit(self, tables: Sequence[pl.DataFrame], target: str, features: tuple[str, ...]) -> Any:
@@ -82,10 +82,10 @@ class _Learner(ABC):
 
     @abstractmethod
     def _default(self) -> Any:
-        """What is fitted where no estimator is given."""
+        """Return the default estimator."""
 
     def _pipeline(self, table: pl.DataFrame, features: Sequence[str]) -> Any:
-        """The estimator behind an encoding of the features: numbers as they are, categories one column each."""
+        """Return the estimator with an encoding of the features: numbers unchanged, one column for each category."""
         try:
             from sklearn.base import clone
             from sklearn.compose import ColumnTransformer
@@ -111,7 +111,7 @@ class _Learner(ABC):
 
 
 class ReleaseClassifier(_Learner):
-    """A classifier fitted on a release; probabilities are means over plausible tables.
+    """A classifier fitted on a release; probabilities are means over imputed tables.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -137,7 +137,7 @@ class ReleaseClassifier(_Learner):
         return self
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """The probability of every class in `classes_`, for every row."""
+        """Return the probability of every class in `classes_`, for every row."""
         rows = self._rows(table)
         out = np.zeros((len(rows), len(self.classes_)))
         for model in self.models_:
@@ -145,20 +145,20 @@ class ReleaseClassifier(_Learner):
         return out
 
     def predict(self, table: Any) -> NDArray:
-        """The likeliest class of every row."""
+        """Return the likeliest class of every row."""
         likeliest = self.predict_proba(table).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
     def cross_validate(
         self, release: Cellwise, target: str, features: Sequence[str] | None = None, *, folds: int = 4
     ) -> CrossValidation:
-        """How well the model foretells what was published of records it has not seen; nobody needs the truth."""
+        """Estimate from the release how well the model predicts held-out records."""
         names = self._named(release, target, features)
         statement = release.column(target)
         cells = release.cells([target])[target]
         found = statement.likelihood(cells)
         if statement.column.is_open or found is None:
-            raise QueryError(f"column {target!r} has no values to foretell.", hint="Name another target.")
+            raise QueryError(f"column {target!r} has no values to predict.", hint="Name another target.")
         if not 2 <= folds <= release.records:
             raise QueryError(f"folds={folds} is not possible here.", hint="For example 4.")
         every = found.dense(statement.d)
@@ -183,7 +183,7 @@ class ReleaseClassifier(_Learner):
 
 
 class ReleaseRegressor(_Learner):
-    """A regression fitted on a release; predictions are means over plausible tables."""
+    """A regression fitted on a release; predictions are means over imputed tables."""
 
     def _default(self) -> Any:
         from sklearn.linear_model import Ridge
@@ -196,7 +196,7 @@ class ReleaseRegressor(_Learner):
         return super()._named(release, target, features)
 
     def predict(self, table: Any) -> NDArray[np.float64]:
-        """The expected number of every row."""
+        """Return the expected number of every row."""
         rows = self._rows(table)
         return np.asarray(np.mean([model.predict(rows) for model in self.models_], axis=0))
 
@@ -212,11 +212,11 @@ def _frame(table: Any) -> pl.DataFrame:
 
 
 def _plain(table: pl.DataFrame, features: Sequence[str]) -> Any:
-    """The features as pandas-like columns that scikit-learn selects by name; categories are texts."""
+    """Return the features as pandas columns that scikit-learn selects by name; categories are texts."""
     import polars as pl
 
     absent = [name for name in features if name not in table.columns]
     if absent:
-        raise QueryError(f"the table lacks the column {absent[0]!r}.", hint="Give all features by name.")
+        raise QueryError(f"the table lacks the column {absent[0]!r}.", hint="Give a table with all the features.")
     texts = [name for name in features if not table[name].dtype.is_numeric()]
     return table.select(features).with_columns(pl.col(texts).cast(pl.String).fill_null("(missing)"))

@@ -1,4 +1,4 @@
-"""Methods. The registry is explicit: one line per method."""
+"""The registry of methods: one line per method."""
 
 from __future__ import annotations
 

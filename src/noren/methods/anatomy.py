@@ -1,4 +1,4 @@
-"""Anatomy (Xiao, Tao 2006): exact quasi-identifiers beside groups of secrets, without saying whose is whose.
+"""Anatomy (Xiao, Tao 2006): exact quasi-identifiers, and a separate table of each group's secrets.
 
 Also the grouping of one column that Rating does for every protected column.
 """
@@ -35,15 +35,13 @@ RULES = ("frequency", "distinct", "subtrees")
 class Anatomy(ClassMethod):
     """Publish the sensitive column as groups of records, each with at least l different secrets.
 
-    All other columns stay as they are, so whoever finds a person's row learns the group, and its secrets with their
-    counts. That somebody is in the table is not hidden. Records of a secret that is too common are dropped up to the
-    suppression limit, chosen by chance.
+    All other columns are published exactly, so somebody who finds a person's row learns the group, and its secrets with
+    their counts. The release does not hide that a person is in the table. Records of a secret that is too common are
+    dropped up to the suppression limit, chosen by chance.
     """
 
     name: Literal["anatomy"] = "anatomy"
-    sentence: ClassVar[str] = (
-        "Secrets are published apart from the other columns, as groups of records with several secrets each."
-    )
+    sentence: ClassVar[str] = "Secrets are published in a second table, as groups of records with several secrets each."
     hides_quasi: ClassVar[bool] = False
     whole_people: ClassVar[bool] = False
 
@@ -51,14 +49,14 @@ class Anatomy(ClassMethod):
         from noren.methods.mechanism.rule import Silent
 
         return Silent(
-            "who is put together is drawn at random among the records of each secret; whose secret is whose is not told"
+            "groups are drawn at random from the records of each secret; which record has which secret is not published"
         )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = served_problems(self.name, requirements)
         names = {name for model in requirements if served(model) for name in model.on}
         if len(names) != 1:
-            message = f"the method 'anatomy' takes one sensitive column apart, and {len(names)} have requirements."
+            message = f"the method 'anatomy' protects one sensitive column, but {len(names)} have requirements."
             found.append(Problem("require", message, 'Use [method] name = "rating" for several columns.'))
         for column, role in roles.items():
             if role in (Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE):
@@ -77,16 +75,16 @@ class Anatomy(ClassMethod):
 
 
 def served(model: Model) -> bool:
-    """Whether groups of different values can meet the requirement."""
+    """Return whether groups of different values can meet the requirement."""
     return model.search_rule is not None and model.search_rule.rule in RULES
 
 
 def served_problems(method: str, requirements: Sequence[Model]) -> list[Problem]:
-    """Requirements that groups of different values say nothing about."""
+    """Return the requirements that groups of different values cannot meet."""
     found = []
     for number, model in enumerate(requirements, 1):
         if not served(model):
-            message = f"the method {method!r} makes groups of different values and cannot meet {model.model}."
+            message = f"the method {method!r} forms groups of different values and cannot meet {model.model}."
             hint = (
                 "It meets frequency-l-diversity, distinct-l-diversity, le-diversity; "
                 'for others use "mondrian", "hilbert" or "sweep".'
@@ -97,7 +95,7 @@ def served_problems(method: str, requirements: Sequence[Model]) -> list[Problem]
 
 @dataclass(frozen=True)
 class BucketRule:
-    """How one column is grouped: l records of different buckets to a group."""
+    """The rule by which one column is grouped: l records of different buckets in each group."""
 
     column: str
     l: int
@@ -112,14 +110,17 @@ class BucketRule:
 
 
 def rule_of(facts: Column, models: Sequence[Model]) -> BucketRule:
-    """The rule that meets all requirements on a column: the largest l, the coarsest buckets."""
+    """Return the rule that meets all requirements on a column: the largest l, the coarsest buckets."""
     rules = [model.search_rule for model in models if model.search_rule is not None]
     depths = [int(rule.second) for rule in rules if rule.rule == "subtrees"]
     buckets = np.arange(len(facts.domain))
     if depths:
         height = 0 if facts.tree is None else facts.tree.height
         if facts.tree is None or max(depths) > height:
-            message = f"le-diversity with e = {max(depths)} needs that many levels below the root; there are {height}."
+            message = (
+                f"le-diversity with e = {max(depths)} needs {max(depths)} levels below the root; the hierarchy has "
+                f"{height}."
+            )
             hint = "Give the column a deeper hierarchy, or choose a smaller e."
             raise PolicyError([Problem(f"require on {facts.name!r}", message, hint)])
         buckets = facts.tree.groups(height - min(depths))[1]
@@ -128,7 +129,7 @@ def rule_of(facts: Column, models: Sequence[Model]) -> BucketRule:
 
 
 def taken_apart(table: Records, requirements: Sequence[Model], suppression: float, order: RandomOrder) -> Plan:
-    """Every column with a requirement as groups of its own, independent of all other columns."""
+    """Group every column with a requirement separately, independently of all other columns."""
     named = dict.fromkeys(name for model in requirements for name in model.on)
     rules = [rule_of(table.columns[n], [model for model in requirements if n in model.on]) for n in named]
     if table.people is not None:
@@ -142,8 +143,8 @@ def taken_apart(table: Records, requirements: Sequence[Model], suppression: floa
 
 
 def _eligible(table: Records, rules: Sequence[BucketRule], limit: int, order: RandomOrder) -> NDArray[np.bool_]:
-    """The records that are published: all, or without those of buckets too common for their column's l."""
-    from noren.methods.along import eligible_cap, first_of_value
+    """Return the records that are published: all, or without those of buckets too frequent for their column's l."""
+    from noren.methods.hilbert import eligible_cap, first_of_value
 
     keep = np.ones(table.n, bool)
     waiting = [rule for rule in rules if rule.strict]
@@ -169,14 +170,18 @@ def refuse(table: Records, rule: BucketRule, limit: int) -> None:
     counts = np.bincount(rule.buckets[table.codes[rule.column]])
     reachable = table.n // max(1, int(counts.max(initial=0))) if rule.strict else int((counts > 0).sum())
     dropped = f" with at most {limit} records dropped" if limit else ""
-    message = f"l = {rule.l} is out of reach for {rule.column!r}{dropped}: too few different values, or one too common."
+    message = (
+        f"l = {rule.l} cannot be reached for {rule.column!r}{dropped}: it has too few different values, or one "
+        "value is "
+        "too common."
+    )
     without = " without dropping records" if rule.strict else ""
     most = f"The largest l{without} is {reachable}." if reachable > 1 else f"No l of 2 or more can be reached{without}."
     raise RequirementNotMet(message, hint=most)
 
 
 def _grouped(table: Records, rule: BucketRule, keep: NDArray[np.bool_], order: RandomOrder) -> Group:
-    """The groups of one column, their numbers drawn by chance."""
+    """Return the groups of one column, numbered at random."""
     from noren.methods.anatomy_kernels import anatomy_groups
 
     rows = order(table.n)

@@ -1,4 +1,4 @@
-"""Leave the choice to Noren: try every method that can serve the policy and keep the one that loses least."""
+"""Try every method that can meet the policy and publish the result with the least loss."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from noren.engines import Plan, RandomOrder, Records, Table
 from noren.engines.left_out import Members
 from noren.errors import NorenError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
-from noren.methods.candidates import all_candidates, serving, with_blind
+from noren.methods.candidates import (
+    Objective,
+    all_candidates,
+    count_query_loss,
+    drawn_columns,
+    loss_of,
+    serving,
+    with_blind,
+)
 from noren.methods.parts import paired, shared, together
-from noren.methods.scoring import Objective, count_query_loss, drawn_columns, loss_of
 from noren.metrics.general import view_of
 from noren.models.base import Model
 from noren.progress import Meter, silent
@@ -28,24 +35,26 @@ DRAWING = "decoys"
 
 
 class Auto(ClassMethod):
-    """Run the candidates of `noren compare` and publish what the best of them makes."""
+    """Run the candidates of `noren compare` and publish the best result."""
 
     name: Literal["auto"] = "auto"
-    sentence: ClassVar[str] = "Several methods were tried, and what the best of them made is published."
+    sentence: ClassVar[str] = "Several methods were tried, and the best result is published."
     chooses: ClassVar[bool] = True
     objective: Objective = Field(
-        default="queries", description="What must be least: error of count queries, lost information, or NCP."
+        default="queries", description="What is minimised: error of count queries, lost information, or NCP."
     )
     among: tuple[str, ...] = Field(
         default=(),
-        description="Names of the methods to try; if left out, all that generalise (not anatomy and rating). "
-        '"mondrian + decoys" generalises quasi-identifiers and draws the secrets.',
+        description=(
+            'Names of the methods to try; by default all that generalise (not anatomy and rating). "mondrian + decoys" '
+            "generalises quasi-identifiers and hides secrets in decoy sets."
+        ),
     )
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import Silent
 
-        return Silent("the rule is that of the method that was chosen, and the release does not say which")
+        return Silent("the rule is that of the chosen method, which the release does not name")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         requirements = [model for model in requirements if not model.of_mechanism]
@@ -62,12 +71,13 @@ class Auto(ClassMethod):
                 *(Problem(*parts) for parts in first)]  # fmt: skip
 
     def _tried(self) -> list[ClassMethod]:
-        """Methods that leave quasi-identifiers exact show who is in the table: they are tried only when named."""
+        """Return the methods to try. Methods that leave quasi-identifiers exact show who is in the table, so they must
+        be named."""
         methods = all_candidates(self.suppression)
         return [m for m in methods if (m.name in self.among if self.among else m.hides_quasi)]
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
-        """The best of the methods that form classes and, where such are named, of pairs that draw the secrets."""
+        """Return the best plan of the methods that form classes and of named pairs that also draw the secrets."""
         names = [name.removesuffix(f"{AND}{DRAWING}") for name in self.among if AND in name]
         if not names:
             return super().plan(table, meter=meter)
@@ -87,11 +97,11 @@ class Auto(ClassMethod):
                 except NorenError as error:
                     reasons.append(f"{method.title}{AND}{DRAWING}: {error.message}")
         if not found:
-            message = "no method reaches the requirements: " + " ".join(reasons)
+            message = "no method meets the requirements: " + " ".join(reasons)
             raise RequirementNotMet(message, hint="Lower a requirement, or permit suppression.")
         best = min(found, key=lambda one: one[:2])
         ranked = ", ".join(f"{title} {loss:.4g}" for loss, title, _ in sorted(found, key=lambda one: one[:2]))
-        return replace(best[2], notes=(f"auto chose the least loss: {ranked}", *best[2].notes))
+        return replace(best[2], notes=(f"auto chose the method with the least loss: {ranked}", *best[2].notes))
 
     def _pair(self, table: Table, method: ClassMethod) -> Plan:
         from noren.methods import METHODS
@@ -99,7 +109,7 @@ class Auto(ClassMethod):
         (drawing,) = METHODS[DRAWING].candidates(0.0)
         pair = paired(method, drawing, table.columns)
         if pair is None:
-            raise RequirementNotMet("there is no secret to draw.", hint="Name a method that forms classes.")
+            raise RequirementNotMet("there is no secret to draw.", hint="Choose a method that forms classes.")
         return together(table, shared(table.columns, table.requirements, pair))
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
@@ -114,12 +124,12 @@ class Auto(ClassMethod):
         members: Members,
         meter: Meter = silent,
     ) -> Plan:
-        """Every method answers for those whom it leaves out, and is chosen by what it loses then."""
+        """Let every method choose its suppressed people, and then choose the method by its loss."""
         asked = [model for model in requirements if not model.of_mechanism]
         return self._best(records, requirements, lambda method: method.decided(records, asked, order, members))
 
     def _best(self, table: Records, requirements: Sequence[Model], made: Callable[[ClassMethod], Plan]) -> Plan:
-        """What the method makes that loses least."""
+        """Return the plan of the method with the smallest loss."""
         best: Plan | None = None
         least = float("inf")
         losses: list[tuple[float, str]] = []
@@ -140,35 +150,35 @@ class Auto(ClassMethod):
                 best, least = recoding, loss
         if best is None:
             raise RequirementNotMet(
-                "no method reaches the requirements: " + " ".join(reasons),
+                "no method meets the requirements: " + " ".join(reasons),
                 hint="Lower a requirement, or permit suppression.",
             )
         ranked = ", ".join(f"{title} {loss:.4g}" for loss, title in sorted(losses))
-        note = f"auto chose the least {self.objective} loss: {ranked}"
+        note = f"auto chose the method with the least {self.objective} loss: {ranked}"
         return replace(best, notes=(note, *best.notes))
 
 
 def named(plan: Plan, method: ClassMethod) -> Plan:
-    """The plan, with the method that made it for the release to name: without it nobody could say what it reveals."""
+    """Return the plan with the name of the method, which the release must state."""
     return replace(plan, facts={"chosen": method.name, **plan.facts})
 
 
 def _reveals(table: Records, plan: Plan, method: ClassMethod, requirements: Sequence[Model]) -> str | None:
-    """Why a plan tells too much to whoever knows the method; None if it does not."""
-    from noren.methods.mechanism.judge import Replay, guarding, published_of
+    """Return why a plan discloses too much to somebody who knows the method; None if it does not."""
+    from noren.methods.mechanism.judge import Replay, guarding, published_of, rule_of
 
     asked = [(model, name) for model in requirements if model.of_mechanism for name in model.on]
     secrets = [name for name in table.sensitive if guarding(requirements, name)]
     if not asked and not secrets:
         return None
-    if (rule := method.mechanism()) is None or (secrets and not rule.bounded):
-        return "whoever replays it may know secrets for certain."
+    if (rule := rule_of(method.name, {**method.settings, **plan.facts})) is None or (secrets and not rule.bounded):
+        return "somebody who replays it may learn secrets for certain."
     if rule.silent:
         return None
     replay = Replay(published_of(table, plan), table, requirements, rule)
     for name in secrets:
         if certain := replay.certain(name):
-            return f"{certain:,} people's {name} may be certain to whoever replays it."
+            return f"somebody who replays it may learn {name} of {certain:,} people for certain."
     for model, name in asked:
         found = replay.verdict(model, name)
         if not found.holds:

@@ -1,11 +1,11 @@
-"""Blind classes: made from quasi-identifiers alone, for a class size that grows until every class holds.
+"""Blind classes, formed from quasi-identifiers only, with increasing size until every class meets the requirements.
 
 The secrets decide one number, the size, which is published. Sizes that are tried stand on a fixed scale, and every try
 puts the records in the same random order: otherwise the secrets would choose among orders too. A size that holds is
 taken or passed by the toss of a coin, so that no size proves that a smaller one failed.
 
 Then the records of every class are dealt to groups at random, and quasi-identifiers take no part in it: whoever swaps
-the secrets of two records of a class finds the same groups with the same probability. So nobody who knows the method
+the secrets of two members of a group finds the same groups with the same probability. So nobody who knows the method
 learns more about a member of a group than how common every secret is in the group.
 """
 
@@ -33,15 +33,15 @@ STEP = 1.25
 FEWER = 0.75
 """How many times as many groups a class is dealt to next, where some of its groups fell short."""
 WHY = (
-    "classes are made from quasi-identifiers alone and dealt to groups at random; the secrets decide one number, the "
-    "class size that is published"
+    "classes are formed from quasi-identifiers only, and their records are dealt to groups at random; secrets "
+    "influence one number only, the published class size"
 )
 
 Classes = tuple[NDArray[np.int64], int]
 
 
 def class_sizes(least: int, n: int) -> Iterator[int]:
-    """The sizes that are tried, up to the whole table."""
+    """Yield the sizes to try, up to the whole table."""
     size = least
     while size < n:
         yield size
@@ -52,7 +52,7 @@ def class_sizes(least: int, n: int) -> Iterator[int]:
 def blind_classes(
     table: Records, requirements: Sequence[Model], order: RandomOrder, made: Callable[[int, RandomOrder], Classes]
 ) -> tuple[NDArray[np.int64], int, dict[str, int | str]]:
-    """The groups (-1: dropped) of a size for which all classes hold, how many there are, and the size as a fact."""
+    """Return the groups (-1: dropped) of a size for which all classes hold, their number, and the published size."""
     from noren.methods.mondrian.classes import smallest_class
     from noren.methods.requirements import compiled
 
@@ -68,7 +68,7 @@ def blind_classes(
     least = min(max([smallest_class(needed)[0], *(model.least_class_size for model in requirements)]), table.n)
     for size in class_sizes(least, table.n):
         classes, count = made(size, same)
-        if failing_classes(table, needed, classes, count).any():
+        if needed.failing(table.codes, classes, count).any():
             continue
         if size == table.n or not guarded or order(2)[0]:
             classes, count = dealt_groups(table, needed, classes, count, least, order(table.n))
@@ -80,7 +80,7 @@ def blind_classes(
 def dealt_groups(
     table: Records, needed: Compiled, classes: NDArray[np.int64], count: int, least: int, ranks: NDArray[np.int64]
 ) -> Classes:
-    """The classes dealt to as many groups as hold: the group of every record, and how many there are.
+    """Assign the records of classes to as many groups as hold: the group of every record, and their number.
 
     Records of a class lie secret by secret, each in a random order, and are dealt in turn. A class stays whole where
     several secrets have requirements, or people several records. least: records of a group.
@@ -99,34 +99,15 @@ def dealt_groups(
     while True:
         begins = offsets_of(groups)
         out[rows] = begins[mine] + turn % groups[mine]
-        short = np.add.reduceat(failing_classes(table, needed, out, int(begins[-1])), begins[:-1]) > 0
+        short = np.add.reduceat(needed.failing(table.codes, out, int(begins[-1])), begins[:-1]) > 0
         short &= groups > 1
         if not short.any():
             return out, int(begins[-1])
         groups = np.where(short, np.maximum(1, (groups * FEWER).astype(np.int64)), groups)
 
 
-def failing_classes(table: Records, needed: Compiled, classes: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Which classes do not meet everything that is asked of them."""
-    from noren.methods import along
-
-    if len(needed.sensitive) == 1:
-        return along.failing_classes(classes, count, table.codes[needed.sensitive[0]], 0, needed.rules)
-    kept = classes >= 0
-    width = needed.rules.reference.shape[1]
-    hists = np.zeros((count, max(1, len(needed.sensitive)), width))
-    for j, name in enumerate(needed.sensitive):
-        flat = np.bincount(classes[kept] * width + table.codes[name][kept], minlength=count * width)
-        hists[:, j] = flat.reshape(count, width)
-    sizes = np.bincount(classes[kept], minlength=count)
-    out = np.zeros(count, bool)
-    for one in np.flatnonzero(sizes).tolist():
-        out[one] = not needed.holds(hists[one], int(sizes[one]))
-    return out
-
-
 def blind_problems(method: str, requirements: Sequence[Model]) -> list[Problem]:
-    """Requirements that blind classes are not tried against."""
+    """Return the requirements that blind classes do not consider."""
     terms = [model for model in requirements if model.about == "terms"]
-    message = f"blind classes of {method!r} look at no terms and cannot meet {terms[0].model}." if terms else ""
+    message = f"blind classes of {method!r} ignore terms and cannot meet {terms[0].model}." if terms else ""
     return [Problem("method.blind", message, "Leave blind out.")] if terms else []

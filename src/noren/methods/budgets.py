@@ -1,7 +1,7 @@
-"""How much each drawn column may tell: bounds of single columns, and budgets that several columns share.
+"""Privacy budgets of drawn columns: bounds of single columns, and budgets that several columns share.
 
 Every figure here is a function of domain sizes and requirements, which are public, so that what is published of a
-design tells nothing about the counts.
+design discloses nothing about the counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_UNITS = 100_000
 
 @dataclass(frozen=True)
 class Drawn:
-    """A column that is drawn: its values, the sizes that its sets may have, and how much it may tell at most."""
+    """A drawn column: its values, the possible sizes of its sets, and its largest epsilon."""
 
     d: int
     least: int = 1
@@ -36,7 +36,7 @@ class Drawn:
 
 
 def epsilons(requirements: Sequence[Model], columns: Mapping[str, Drawn]) -> dict[str, float]:
-    """The largest epsilon of every column that the requirements permit; infinite where they ask for none."""
+    """Return the largest epsilon of every column that the requirements permit; infinite without a requirement."""
     limits = {name: column.limit for name, column in columns.items()}
     budgets: list[tuple[float, list[str]]] = []
     problems: list[Problem] = []
@@ -46,8 +46,8 @@ def epsilons(requirements: Sequence[Model], columns: Mapping[str, Drawn]) -> dic
         fixed = {name: value for name in model.on if (value := columns[name].fixed) is not None}
         free, left = [name for name in model.on if name not in fixed], model.epsilon_together - sum(fixed.values())
         if left < -1e-9 or (free and left <= 0):
-            message = f"the parameters of {', '.join(fixed)} have epsilon {sum(fixed.values()):.4g}"
-            message += ": p = 1 has none." if left == -inf else f", and {model.required:g} is asked in all."
+            message = f"the parameters of {', '.join(fixed)} have a total epsilon of {sum(fixed.values()):.4g}"
+            message += ": p = 1 has none." if left == -inf else f", but at most {model.required:g} is required."
             hint = "Remove them from [method.parameters], or fix smaller ones."
             problems.append(Problem(f"require on {', '.join(map(repr, model.on))}", message, hint))
         elif sum(limits[name] for name in free) > left:
@@ -58,7 +58,7 @@ def epsilons(requirements: Sequence[Model], columns: Mapping[str, Drawn]) -> dic
 
 
 def split(budgets: Sequence[tuple[float, Sequence[str]]], columns: Mapping[str, Drawn]) -> dict[str, float]:
-    """The epsilon of every column that some budget names, with the least sum of expected squared errors.
+    """Divide epsilons among the columns of each budget, with the smallest sum of expected squared errors.
 
     Unit by unit to the column that gains most, which is best where errors fall ever more slowly: they do, but for the
     small steps between set sizes.
@@ -90,8 +90,8 @@ def split(budgets: Sequence[tuple[float, Sequence[str]]], columns: Mapping[str, 
 
 
 def expected_errors(column: Drawn, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Expected squared error of a column's shares times the number of records (equation 9, up to a constant), with the
-    best set size for every epsilon.
+    """Return the expected squared error of a column's shares times the number of records (equation 9, up to a
+    constant), with the best set size for every epsilon.
 
     It is proportional to (d + a eta)^2 / (a^2 eta (d - eta)) with a = exp(epsilon) - 1: least at
     eta = d / (exp(epsilon) + 1).

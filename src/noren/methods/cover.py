@@ -1,4 +1,4 @@
-"""What a class of records publishes for a column: the least general value that covers all of them.
+"""The published values of a class: for every column the smallest generalised value that covers its records.
 
 With a hierarchy that is the lowest common node. Without one it is what the class really covers: an interval of an
 ordered column, a set of categories otherwise.
@@ -54,7 +54,7 @@ def common_nodes(at: NDArray[np.int64], codes: NDArray, classes: NDArray, count:
 
 
 def _intervals(domain: Domain, codes: NDArray, classes: NDArray, count: int) -> tuple[Nodes, NDArray[np.int64]]:
-    """What every class covers: from its least to its largest value and, beside that, whether one is missing."""
+    """Return the range of every class, and whether a value is missing."""
     d, gone = len(domain), domain.missing_code
     there = np.ones(len(codes), bool) if gone is None else codes != gone
     low = np.full(count, d, np.int64)
@@ -80,7 +80,8 @@ def _intervals(domain: Domain, codes: NDArray, classes: NDArray, count: int) -> 
 
 
 def interval_label(domain: Domain, low: int, high: int) -> str:
-    """The values from one code to another: "17" for one value, "[17, 23]" for several, joined bins for bins."""
+    """Return the label of values from one code to another: "17" for one value, "[17, 23]" for several, joined bins for
+    bins."""
     if low == high:
         return domain.values[low]
     if domain.edges is not None:
@@ -106,12 +107,13 @@ def _value_sets(domain: Domain, codes: NDArray, classes: NDArray, count: int) ->
 
 
 def is_automatic(facts: Column) -> bool:
-    """Whether intervals are made for the column from the numbers that occur."""
+    """Return whether intervals are made for the column from the numbers that occur."""
     return facts.tree is None and facts.domain.is_ranked and facts.domain.kind in NUMERIC
 
 
 def automatic_hierarchy(facts: Column, codes: NDArray) -> Hierarchy:
-    """The column's hierarchy, or one made for it: round intervals of numbers, otherwise the values under one root.
+    """Return the column's hierarchy, or an automatic one: round intervals of numbers, otherwise the values under one
+    root.
 
     How wide the intervals are follows from the numbers that these records have, unless the policy lists the values:
     somebody who is not published must not stretch them.

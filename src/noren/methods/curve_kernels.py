@@ -28,19 +28,8 @@ FINE = 32
 """Below twice this k every cut is tried; beyond, cuts about k / FINE records apart."""
 
 
-@kernel
-def _set(tree, leaf, value):
-    """A tournament of minima: tree[1] is the least leaf."""
-    i = len(tree) // 2 + leaf
-    tree[i] = value
-    i //= 2
-    while i:
-        tree[i] = min(tree[2 * i], tree[2 * i + 1])
-        i //= 2
-
-
 class Buckets(NamedTuple):
-    """The records of every value, in curve order, and which values are commonest."""
+    """The records of every value, in curve order, and the most frequent values."""
 
     rows: Any
     head: Any
@@ -51,32 +40,30 @@ class Buckets(NamedTuple):
     """Values by how many records they have left, most first, and the place of every value among them."""
     at_least: Any
     """How many values have so many records left."""
-    heads: Any
-    """The tournament of the first records of all values."""
 
 
 @kernel
 def fill_groups(values, buckets, members, groups, l):
-    """1-D l-diversity (Ghinita et al. 2007) from the buckets: fills `groups`; how many there are.
+    """Fill `groups` by 1-D l-diversity (Ghinita et al. 2007) from the buckets; return their number.
 
     members: room for a group.
     """
-    rows, head, left, ranked, place, at_least, heads = buckets
+    rows, head, left, ranked, place, at_least = buckets
     m, rest = len(left), len(values)
+    first = np.full(m, NONE)  # the first record of every value that may be taken next
     for v in range(m):
         if left[v]:
-            _set(heads, v, rows[head[v]])
+            first[v] = rows[head[v]]
     group = 0
     while rest >= 2 * l:
         taken = 0
         while taken < m and left[ranked[taken]] * l > rest - l:
             members[taken] = ranked[taken]
-            _set(heads, ranked[taken], NONE)
+            first[ranked[taken]] = NONE
             taken += 1
         while taken < l:
-            v = values[heads[1]]
-            members[taken] = v
-            _set(heads, v, NONE)
+            members[taken] = np.argmin(first)
+            first[members[taken]] = NONE
             taken += 1
         for i in range(taken):
             v = members[i]
@@ -89,7 +76,7 @@ def fill_groups(values, buckets, members, groups, l):
             at_least[left[v]] -= 1
             left[v] -= 1
             if left[v]:
-                _set(heads, v, rows[head[v]])
+                first[v] = rows[head[v]]
         rest -= taken
         group += 1
     if rest:
@@ -102,11 +89,10 @@ def fill_groups(values, buckets, members, groups, l):
 
 
 @kernel
-def judged(rows, bounds, values, column, rules, alone):
-    """Whether each class fails (`alone`), or consecutive ones put together until they meet the requirements.
+def join_groups(rows, bounds, values, column, rules):
+    """Join consecutive groups until they meet the requirements: return the class of each, and their number.
 
-    Class g is the records rows[bounds[g]:bounds[g + 1]]. One kernel for both, since requirements are most of it: with
-    `alone` 1 for a class that fails; else the class that each becomes part of, and how many there are then.
+    Group g is the records rows[bounds[g]:bounds[g + 1]]. What is left over at the end joins the last classes.
     """
     count = len(bounds) - 1
     hists = np.zeros(rules.reference.shape, np.float64)
@@ -114,19 +100,11 @@ def judged(rows, bounds, values, column, rules, alone):
     begins = np.zeros(count + 1, np.int64)
     found = 0
     for g in range(count):
-        first = bounds[g] if alone else bounds[begins[found]]
-        size = bounds[g + 1] - first
         for i in range(bounds[g], bounds[g + 1]):
             hists[column, values[rows[i]]] += 1
-        holds = class_holds(rules, hists, size)
-        if alone or holds:
-            for i in range(first, bounds[g + 1]):
-                hists[column, values[rows[i]]] = 0
-        if alone:
-            out[g] = size > 0 and not holds
-            continue
         out[g] = found
-        if holds:
+        if class_holds(rules, hists, bounds[g + 1] - bounds[begins[found]]):
+            hists[:] = 0
             found += 1
             begins[found] = g + 1
     last = begins[found]
@@ -144,7 +122,8 @@ def judged(rows, bounds, values, column, rules, alone):
 
 @kernel
 def best_cuts(codes, kinds, at, share, k):
-    """Cut the curve into runs of at least k records with the least total loss: the run of every record, and how many.
+    """Cut the curve into runs of at least k records with the smallest total loss: return the run of every record, and
+    their number.
 
     codes (n, columns) in curve order. The loss of a run is its length times the sum over columns of: for TREE,
     share[j, h, v] at the lowest height h at which at[j, h] of all its values agree; for INTERVAL, the distance of the
@@ -201,23 +180,58 @@ def best_cuts(codes, kinds, at, share, k):
     return count - 1 - runs, count
 
 
+@kernel
+def best_line_groups(numbers, k):
+    """Form groups of k to 2k - 1 neighbouring sorted numbers with the smallest sum of squares (Hansen and Mukherjee
+    2003)."""
+    n = len(numbers)
+    if n < 2 * k:
+        return np.zeros(n, np.int64), 1
+    middle = numbers.mean()
+    total = np.zeros(n + 1)
+    square = np.zeros(n + 1)
+    for i in range(n):
+        x = numbers[i] - middle
+        total[i + 1] = total[i] + x
+        square[i + 1] = square[i] + x * x
+    best = np.full(n + 1, np.inf)
+    start = np.zeros(n + 1, np.int64)
+    best[0] = 0.0
+    for i in range(k, n + 1):
+        for j in range(max(0, i - 2 * k + 1), i - k + 1):
+            if best[j] == np.inf:
+                continue
+            here = best[j] + square[i] - square[j] - (total[i] - total[j]) ** 2 / (i - j)
+            if here < best[i]:
+                best[i] = here
+                start[i] = j
+    groups = np.empty(n, np.int64)
+    count = 0
+    i = n
+    while i > 0:
+        groups[start[i] : i] = count
+        count += 1
+        i = start[i]
+    return groups, count
+
+
 WORD = 64
 
 
-def hilbert_bits(sizes):
-    """Bits per axis: enough for the largest domain, as far as all axes together fit into one word."""
+def hilbert_bits(sizes) -> Any:
+    """Return the bits per axis: enough for the largest domain, as far as all axes together fit into one word."""
     wanted = max(1, int(max(sizes) - 1).bit_length())
     return max(1, min(wanted, WORD // len(sizes)))
 
 
-def stretched(ranks, size, bits):
-    """Ranks 0..size-1 spread evenly over 0..2^bits - 1. Needs size * 2^bits below 2^63."""
+def stretched(ranks, size, bits) -> Any:
+    """Spread ranks 0..size-1 evenly over 0..2^bits - 1. Needs size * 2^bits below 2^63."""
     return ((ranks.astype(np.int64) << bits) // size).astype(np.uint64)
 
 
 @kernel
 def hilbert_index(axes, bits):
-    """The index of every row of axes (n, dims), each coordinate below 2^bits.
+    """Return the Hilbert index of every row of axes (n, dims), each coordinate below 2^bits.
 
     An index has dims * bits bits; axes that do not fit into 64 bits any more are left out.
     """
@@ -254,3 +268,196 @@ def hilbert_index(axes, bits):
                 index = (index << one) | (((x[j] ^ t) >> np.uint64(b)) & one)
         out[i] = index
     return out
+
+
+# ---------------------------------------------------------------- the three-phase algorithm
+#
+# A group's pillars are its commonest sensitive values. A group is fat if it holds more than l times its pillars'
+# height, thin if exactly l times. The residue is what was moved out.
+
+
+class Stock(NamedTuple):
+    """The remaining records of the groups: entries bounds[g] <= e < bounds[g + 1] of group g say that left[e] records
+    have values[e]. size[g] is their number, high[g] the largest count of a value."""
+
+    bounds: Any
+    values: Any
+    left: Any
+    size: Any
+    high: Any
+
+
+class Listed(NamedTuple):
+    """The entries of value v in the order in which they are tried: walk[starts[v]:starts[v + 1]]."""
+
+    walk: Any
+    starts: Any
+    owner: Any
+    """Per entry: its group."""
+
+
+@kernel
+def later_phases(stock, listed, residue, sizes, l, group_walk):
+    """Run the second and the third phase until the residue is eligible; return the rounds of the third.
+
+    sizes: how many records are in the residue after each phase, of which the first is given.
+    """
+    groups, m = len(stock.size), len(residue)
+    pillars, chosen = np.empty(m, np.bool_), np.empty(m, np.int64)
+    total = sizes[0]
+    rounds, spent = 0, 0
+    stirred = True
+    while True:
+        if stirred:
+            total = _second_phase(stock, listed, residue, total, l)
+        if rounds == 0:
+            sizes[1] = total
+        top = _most(residue)
+        if total >= l * top:
+            break
+        for v in range(m):
+            pillars[v] = residue[v] == top
+        while spent < groups and stock.size[group_walk[spent]] == 0:
+            spent += 1
+        taken = _third_phase(stock, pillars, group_walk, spent, chosen)
+        if not taken:
+            break
+        for i in range(taken):
+            total += _take_pillars(chosen[i], stock, residue)
+        rounds += 1
+        raised = _most(residue)
+        stirred = False  # untouched groups are still dead unless a pillar of the residue has ceased to be one
+        for v in range(m):
+            stirred |= pillars[v] and residue[v] < raised
+        for i in range(taken):
+            stirred |= not _dead(chosen[i], stock, residue, raised, l)
+    sizes[2] = total
+    return rounds
+
+
+@kernel
+def _most(numbers):
+    """Return the largest of some nonnegative numbers."""
+    most = 0
+    for i in range(len(numbers)):
+        most = max(most, numbers[i])
+    return most
+
+
+@kernel
+def _take_pillars(g, stock, residue):
+    """Move one record of every most frequent value of a group to the residue; return how many."""
+    bounds, values, left, size, high = stock
+    moved = 0
+    for e in range(bounds[g], bounds[g + 1]):
+        if left[e] == high[g]:
+            left[e] -= 1
+            residue[values[e]] += 1
+            moved += 1
+    size[g] -= moved
+    high[g] -= 1
+    return moved
+
+
+@kernel
+def _dead(g, stock, residue, top, l):
+    """Return whether a group cannot give records without raising the residue's most frequent values."""
+    bounds, values, left, size, high = stock
+    if size[g] > l * high[g]:
+        return False
+    for e in range(bounds[g], bounds[g + 1]):
+        if left[e] == high[g] and residue[values[e]] == top:
+            return True
+    return size[g] == 0
+
+
+@kernel
+def _second_phase(stock, listed, residue, total, l):
+    """Add records with the residue's rarest values until it is eligible or no group can give any; return its size.
+
+    The height of the residue stays. Its pillars only grow more numerous, so a dead group stays dead and every list of
+    entries is walked once.
+    """
+    bounds, values, left, size, high = stock
+    walk, starts, owner = listed
+    top = _most(residue)
+    at = starts[:-1].copy()
+    rank = residue.copy()  # of the values that some group may still give
+    for v in range(len(residue)):
+        if starts[v + 1] == starts[v]:
+            rank[v] = NONE
+    while total < l * top:
+        v = np.argmin(rank)
+        if rank[v] == NONE:
+            break
+        while at[v] < starts[v + 1]:
+            e = walk[at[v]]
+            g = owner[e]
+            if left[e] > 0 and not _dead(g, stock, residue, top, l):
+                break
+            at[v] += 1
+        if at[v] == starts[v + 1]:
+            rank[v] = NONE
+            continue
+        if size[g] > l * high[g]:
+            pillar = left[e] == high[g]
+            left[e] -= 1
+            size[g] -= 1
+            residue[v] += 1
+            total += 1
+            if pillar:
+                high[g] = 0
+                for other in range(bounds[g], bounds[g + 1]):
+                    high[g] = max(high[g], left[other])
+            rank[v] = residue[v]
+        else:
+            height = high[g]
+            total += _take_pillars(g, stock, residue)
+            for other in range(bounds[g], bounds[g + 1]):
+                u = values[other]
+                if left[other] == height - 1 and rank[u] < NONE:
+                    rank[u] = residue[u]
+    return total
+
+
+@kernel
+def _third_phase(stock, pillars, group_walk, spent, chosen):
+    """Choose greedily groups that share no most frequent value with the residue; return how many.
+
+    One record of each of their pillars raises the residue by less than the number of groups. None is found only if
+    the whole table is not eligible. Groups before place `spent` of the walk are empty.
+    """
+    bounds, values, left, size, high = stock
+    common = pillars.copy()
+    wanted = 0
+    for v in range(len(pillars)):
+        wanted += pillars[v]
+    taken = 0
+    while wanted:
+        best = -1
+        fewest = wanted
+        least = 1 if taken == 0 else 0
+        for i in range(spent, len(group_walk)):
+            g = group_walk[i]
+            if size[g] == 0:
+                continue
+            shared = 0
+            for e in range(bounds[g], bounds[g + 1]):
+                if left[e] == high[g] and common[values[e]]:
+                    shared += 1
+            if shared < fewest:
+                best = g
+                fewest = shared
+                if shared <= least:
+                    break
+        if best < 0:
+            return 0
+        chosen[taken] = best
+        taken += 1
+        kept = np.zeros(len(common), np.bool_)
+        for e in range(bounds[best], bounds[best + 1]):
+            if left[e] == high[best]:
+                kept[values[e]] = common[values[e]]
+        common = kept
+        wanted = fewest
+    return taken

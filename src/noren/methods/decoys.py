@@ -3,7 +3,7 @@
 Diversity alone: p = 1, eta = l, the parameters of least expected error (Theorem 1). Closeness and local privacy: the
 largest likelihood ratio that they permit for every distribution, and for it the eta of least expected error, both
 functions of the requirement and the size of the domain. With diversity too: eta from l upwards. Columns without a
-requirement pass unchanged.
+requirement pass unchanged. A bound on informed belief has a design of its own (`methods/informed.py`).
 
 The paper searches p in the exact counts instead (`prior = "data"`). It is larger, and p and eta are published: they
 then tell about the counts.
@@ -24,8 +24,7 @@ from noren.engines import Draw, Plan, Table
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod, Method
 from noren.methods.budgets import Drawn, epsilons
-from noren.methods.semantic import decide_semantic
-from noren.methods.tuples import alike, decide_tuples, must_differ
+from noren.methods.decoy_designs import alike, decide_informed, decide_semantic, decide_tuples, must_differ
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
 from noren.progress import Meter, silent
@@ -42,37 +41,44 @@ EPSILON_STEP = 0.1
 
 
 class DecoyParameters(BaseModel):
-    """Parameters that the holder fixes for one column, instead of those Noren would choose."""
+    """Parameters that the holder fixes for one column, instead of those that follow from the requirements."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     eta: int = Field(ge=1, description="Number of values in each published set.")
-    p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
+    p: float = Field(
+        default=1.0, ge=0, le=1, description="Probability that the true value is put into the set deliberately."
+    )
 
 
 class Decoys(DrawingMethod):
-    """Publish a set of eta values for every protected cell."""
+    """Publish a set of eta possible values for every protected cell."""
 
     name: Literal["decoys"] = "decoys"
     sentence: ClassVar[str] = (
-        "Each protected cell is published as a set of possible values, drawn at random around the true one."
+        "Each protected cell is published as a set of possible values: the true one among randomly drawn decoys."
     )
     parameters: dict[str, DecoyParameters] = Field(
-        default_factory=dict, description="Fixed eta and p by column; the others are chosen from the requirements."
+        default_factory=dict,
+        description="Fixed eta and p by column; for other columns they follow from the requirements.",
     )
 
     prior: Literal["any", "data"] = Field(
         default="any",
-        description="For whom t-closeness holds: somebody with any prior, or who knows the table's own distribution. "
-        '"data" permits a larger p, which is chosen by the exact counts and, being published, tells about them.',
+        description=(
+            'The adversary\'s prior for t-closeness: "any", or the table\'s own distribution ("data"). "data" permits '
+            "a larger p, but p then follows from the exact counts and discloses something about them."
+        ),
     )
     design: Literal["best", "flat", "balanced", "simple", "duplicate-processing", "uniform-sets"] = Field(
         default="best",
-        description="How sets of pairwise distant values are drawn (semantic requirements only). "
-        '"best" is "flat" unless `most` permits a design of smaller error.',
+        description=(
+            'How sets of pairwise distant values are drawn (semantic requirements only). "best" is "flat" unless '
+            "`most` permits a design with a smaller error."
+        ),
     )
     designs: dict[str, Literal["best", "flat", "balanced", "simple", "duplicate-processing", "uniform-sets"]] = Field(
-        default_factory=dict, description="The same by column, where columns differ."
+        default_factory=dict, description="The design by column, where columns differ."
     )
     allow_unidentifiable: bool = Field(
         default=False, description="Publish sets from which the true counts cannot be recovered."
@@ -89,7 +95,7 @@ class Decoys(DrawingMethod):
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import Silent
 
-        return Silent("decoys are drawn for each record alone, and no record decides about another")
+        return Silent("decoys are drawn for each record independently of all others")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []
@@ -107,18 +113,24 @@ class Decoys(DrawingMethod):
                 )
         for number, model in enumerate(requirements, 1):
             if not model.judges_sets:
-                message = f"the method 'decoys' publishes sets, about which {model.model} makes no statement."
+                message = f"the method 'decoys' publishes sets, which {model.model} cannot judge."
                 found.append(Problem(f"require[{number}].model", message, model.method_hint))
         semantic = {name for model in requirements if model.separates for name in model.on}
         for name in self.designs:
             if name not in semantic:
-                message = "no semantic requirement protects the column, so it has no such design."
-                found.append(Problem(f"method.designs.{name}", message, "Remove it, or add semantic-diversity."))
+                message = "the column has no semantic requirement, so it has no semantic design."
+                found.append(
+                    Problem(
+                        f"method.designs.{name}",
+                        message,
+                        "Remove the design, or require semantic-diversity of the column.",
+                    )
+                )
         for name in sorted(semantic & self.parameters.keys()):
             message = "eta and p are fixed by semantic diversity: sets of l values, the truth among them."
             found.append(Problem(f"method.parameters.{name}", message, "Remove the parameters."))
         if self.form == "records" and not (protected and all(model.separates for model in requirements)):
-            message = "shuffled records serve columns with semantic-diversity or le-diversity alone."
+            message = "shuffled records are available only for columns with semantic-diversity or le-diversity."
             found.append(Problem("method.form", message, 'Use form = "sets".'))
         for name, role in roles.items():
             if role is Role.QUASI_SENSITIVE:
@@ -132,19 +144,21 @@ class Decoys(DrawingMethod):
         return found
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
-        """Designs from the requirements and the domains, with `prior = "data"` the counts; no record is looked at."""
+        """Determine designs from the requirements and the domains, with `prior = "data"` also from the counts."""
         designs, notes = self.decide(table.columns, table.counts, table.requirements)
         members = self.form == "records"
         rows = prod(design.eta for design in designs.values())
         if members and len(designs) > 1 and rows > MOST_ROWS_EACH:
             message = f"shuffled records would give every person {rows:,} rows, more than {MOST_ROWS_EACH:,}."
-            raise PolicyError([Problem("method.form", message, 'Use form = "sets", or protect fewer columns so.')])
+            raise PolicyError(
+                [Problem("method.form", message, 'Use form = "sets", or protect fewer columns in this form.')]
+            )
         return Plan({name: Draw(design, members) for name, design in designs.items()}, notes=notes)
 
     def decide(
         self, columns: Mapping[str, Column], counts: Mapping[str, NDArray[np.int64]], requirements: Sequence[Model]
     ) -> tuple[dict[str, Design], list[str]]:
-        """The design of every protected column, and remarks. Raises PolicyError with all that makes it impossible."""
+        """Return the design of every protected column, and remarks; raise PolicyError with all problems."""
         problems: list[Problem] = []
         designs: dict[str, Design] = {}
         notes: list[str] = []
@@ -165,6 +179,9 @@ class Decoys(DrawingMethod):
                 kind = self.designs.get(name, self.design)
                 found, remarks = decide_semantic(column, counts[name], models, kind, self.allow_unidentifiable)
                 notes += remarks
+            elif any(model.knows_shares for model in models) and name not in self.parameters:
+                found, note = decide_informed(column, counts[name], models, limits[name])
+                notes += [note] if note else []
             else:
                 found, note = self._decide_column(column, counts[name], models, limits[name])
                 notes += [note] if note else []
@@ -183,7 +200,7 @@ class Decoys(DrawingMethod):
         requirements: Sequence[Model],
         by_column: Mapping[str, Sequence[Model]],
     ) -> dict[str, float]:
-        """How large the epsilon of every column's sets may be."""
+        """Return the largest permitted epsilon of every column's sets."""
         drawn = {}
         for name, models in by_column.items():
             d, fixed = columns[name].d, self.parameters.get(name)
@@ -210,13 +227,13 @@ class Decoys(DrawingMethod):
             if fixed.eta < least:
                 message = f"sets of {fixed.eta} values cannot meet {asks}."
                 return Problem(f"method.parameters.{name}.eta", message, f"Choose at least {least}."), ""
-            note = f"{name}: eta = d = {d}, so its sets say nothing" if fixed.eta == d else ""
+            note = f"{name}: eta = d = {d}, so its sets carry no information" if fixed.eta == d else ""
             return DecoyDesign(d=d, eta=fixed.eta, p=fixed.p), note
         if d == 1:
             return Problem(
                 f"attributes.{name}",
                 f"the column has a single value, so nothing can protect it ({asks} asked).",
-                "Leave the column out, make it 'plain', or declare a larger domain with values = [...].",
+                "Drop the column, make it 'plain', or declare a larger domain with values = [...].",
             ), ""
         if least > d:
             return Problem(
@@ -227,9 +244,9 @@ class Decoys(DrawingMethod):
         if least == d:
             return Problem(
                 f"require on {name!r}",
-                f"{asks}: every set would be the whole domain of {d} values and say nothing.",
-                f"Lower it to at most {d - 1}; or ask for t-closeness instead, which also protects small domains; "
-                f"or set eta = {d} under [method.parameters.{name}] to publish a column that says nothing.",
+                f"{asks}: every set would be the whole domain of {d} values and carry no information.",
+                f"Lower it to at most {d - 1}; ask for t-closeness instead, which also protects small domains; or "
+                f"set eta = {d} under [method.parameters.{name}] to publish a column without information.",
             ), ""
         if closeness and self.prior == "data":
             design = searched(counts, closeness, least, limit)
@@ -240,8 +257,8 @@ class Decoys(DrawingMethod):
 
 
 def searched(counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int, limit: float) -> DecoyDesign:
-    """For every eta the largest p that keeps all closeness for the table's own distribution, rounded down on the
-    grid and never below what any distribution permits; then the least expected error."""
+    """Return the design with the smallest expected error, with the largest p for each eta that keeps closeness for the
+    table's own distribution, rounded down on a grid."""
     from noren.designs.closeness import largest_ps
 
     d, floor_of = len(counts), min(model.epsilon_each for model in closeness)

@@ -1,4 +1,4 @@
-"""Whether a class of records meets its requirements, from its histograms: the methods' side of every model.
+"""Checks of classes by their histograms: the methods' side of every model.
 
 The verification never uses this file. A requirement is a kind and two numbers; the tables that some kinds need (the
 overall distribution, the levels of a hierarchy) come per sensitive column.
@@ -39,7 +39,7 @@ TOLERANCE = 1e-9
 
 
 class Rules(NamedTuple):
-    """All requirements on the classes of a table, and what they refer to."""
+    """All requirements on the classes of a table, and their data."""
 
     kinds: Any
     columns: Any
@@ -60,7 +60,8 @@ class Rules(NamedTuple):
 
 @kernel
 def class_holds(rules, hists, n):
-    """All requirements on one class of n records, hists[j, v] of which have value v in sensitive column j."""
+    """Return whether one class of n records meets all requirements; hists[j, v] records have value v in sensitive
+    column j."""
     if n <= 0:
         return False
     kinds, columns, first, second, values, reference, levels, heights, rare = rules
@@ -90,8 +91,31 @@ def class_holds(rules, hists, n):
 
 
 @kernel
+def failing_classes(bounds, columns, values, weights, sizes, most, rules):
+    """Return which classes of records fail; empty classes do not. Stops after more than `most` failing records.
+
+    Class c has weights[p] records with value values[p] of sensitive column columns[p], bounds[c] <= p < bounds[c + 1].
+    """
+    hists = np.zeros(rules.reference.shape, np.float64)
+    out = np.zeros(len(sizes), np.bool_)
+    for c in range(len(sizes)):
+        if sizes[c] == 0:
+            continue
+        for p in range(bounds[c], bounds[c + 1]):
+            hists[columns[p], values[p]] += weights[p]
+        if not class_holds(rules, hists, sizes[c]):
+            out[c] = True
+            most -= sizes[c]
+            if most < 0:
+                break
+        for p in range(bounds[c], bounds[c + 1]):
+            hists[columns[p], values[p]] = 0.0
+    return out
+
+
+@kernel
 def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
-    """One requirement of another kind with the numbers a and b on sensitive column j, which has m values.
+    """Check one rarely used requirement with the numbers a and b on sensitive column j, which has m values.
 
     It takes single fields of `Rules`: handing on the whole tuple for every requirement is measurably slower.
     """
@@ -102,7 +126,7 @@ def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
 
 @kernel
 def _rare_holds(kind, a, b, j, m, reference, levels, heights, hists, n):
-    """The same, apart, so that where there is none of these kinds nobody even reads it."""
+    """Check the rarely used requirements in a separate function, which is compiled only if needed."""
     if kind == ENTROPY:
         total = 0.0
         for v in range(m):
@@ -187,7 +211,7 @@ SHORT = 16
 
 @kernel
 def stable_order(keys):
-    """The places of the keys in ascending order; equal keys keep their order. The keys are numbers."""
+    """Return the stable ascending order of the keys, which are numbers."""
     n = len(keys)
     order, other = np.empty(n, np.int64), np.empty(n, np.int64)
     for start in range(0, n, SHORT):

@@ -1,4 +1,4 @@
-"""Leave out more people, until who is missing tells nothing.
+"""Suppress more people, until who is missing discloses nothing.
 
 What a method leaves out is a class of which nothing is published, and it must be as good a class as any other. Where it
 is not, whole classes of those who would have been published join it, the cheapest that help: then all other classes
@@ -25,7 +25,7 @@ FINE = 1e-3
 def completed(
     plan: Plan, records: Records, members: Members, limit: int, order: RandomOrder
 ) -> NDArray[np.bool_] | None:
-    """Who is left out in the end, at most `limit` records; None where no further classes would do."""
+    """Return the final suppressed records, at most `limit`; None if no further classes suffice."""
     out = np.zeros(records.n, bool) if plan.keep is None else ~plan.keep
     if members.holds(out):
         return out
@@ -34,7 +34,8 @@ def completed(
 
 
 def without(plan: Plan, records: Records, out: NDArray[np.bool_]) -> Plan:
-    """The plan without these records, which are whole groups of it; what a search found is told of the others."""
+    """Return the plan without these records, which are whole groups; the results of searches are restricted to the
+    others."""
     view = view_of(records, plan)
     group = np.full(records.n, -1, np.int64)
     group[view.keep] = view.classes
@@ -48,7 +49,7 @@ def without(plan: Plan, records: Records, out: NDArray[np.bool_]) -> Plan:
 
 
 def _terms(parts: list[TermCells], kept: NDArray[np.bool_]) -> int:
-    """How many terms some records have; one that stands in two columns counts once."""
+    """Return the number of terms of some records; a term in two columns counts once."""
     record, code = (np.concatenate(found) for found in zip(*((one.owner, one.data) for one in parts), strict=True))
     return len(
         TermCells.from_entries(max(one.d for one in parts), len(kept), record[kept[record]], code[kept[record]]).data
@@ -58,7 +59,7 @@ def _terms(parts: list[TermCells], kept: NDArray[np.bool_]) -> int:
 def walked(
     out: NDArray[np.bool_], order: NDArray[np.int64], units: NDArray[np.int64], members: Members, limit: int
 ) -> NDArray[np.bool_] | None:
-    """Those who are left out, with the fewest first classes of an order that make it hold."""
+    """Return the suppressed people, with the fewest first classes of an order that meet the requirements."""
     sizes = np.bincount(units[~out], minlength=len(order))
     order = order[sizes[order] <= limit - int(out.sum())]
     order = order[: int(np.searchsorted(np.cumsum(sizes[order]), limit - int(out.sum()), side="right"))]
@@ -74,7 +75,10 @@ def walked(
 
 
 def _least(holds: Callable[[int], bool], most: int) -> int | None:
-    """The least number from 1 to `most` that holds, by doubling and halving: exact where more is never worse."""
+    """Return the smallest number from 1 to `most` that holds, by doubling and bisection.
+
+    It is the smallest if all numbers above one that holds do too; otherwise it holds, but a smaller one may as well.
+    """
     high = 1
     while high < most and not holds(high):
         high *= 2
@@ -91,7 +95,7 @@ def _least(holds: Callable[[int], bool], most: int) -> int | None:
 def _walks(
     plan: Plan, records: Records, members: Members, out: NDArray[np.bool_], order: RandomOrder
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Orders of classes: the cheapest first, and those first whose secrets the ones left out lack."""
+    """Return orders of classes: the cheapest first, and those whose secrets the suppressed records lack."""
     view = view_of(records, plan)
     units = _units(view)
     count = int(units.max(initial=-1)) + 1
@@ -105,7 +109,7 @@ def _walks(
 
 
 def _units(view: GeneralTable) -> NDArray[np.int64]:
-    """The class of every record as a reader sees it, or its group; -1 for those who are left out."""
+    """Return the published class or group of every record; -1 for the suppressed people."""
     grouped = [column.cells for column in view.columns.values() if column.groups is not None]
     units = np.full(view.n, -1, np.int64)
     units[view.keep] = grouped[0][view.keep] if grouped else view.classes
@@ -113,13 +117,13 @@ def _units(view: GeneralTable) -> NDArray[np.int64]:
 
 
 def _losses(view: GeneralTable) -> NDArray[np.float64]:
-    """How much of every record is lost already: the mean share of each column's values that a cell leaves open."""
+    """Return the loss of every record: the mean share of each column's values that a cell leaves possible."""
     parts = [(one.spread[one.cells] - 1) / max(1, len(one.domain) - 1) for one in map(view.column, view.quasi)]
     return np.mean(parts, axis=0) if parts else np.zeros(view.n)
 
 
 def _lean(records: Records, out: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """For every record how much commoner its secrets are among those left out than among all."""
+    """Return for every record how much more frequent its secrets are among the suppressed than among all."""
     lean = np.zeros(records.n)
     for name in records.sensitive:
         codes, d = records.codes[name], records.columns[name].d

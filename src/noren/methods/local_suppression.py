@@ -1,7 +1,7 @@
-"""Local suppression: single cells are withheld until every record looks like k - 1 others.
+"""Local suppression: single cells are suppressed until every record equals k - 1 others.
 
 Where generalisation makes all cells of a class say less, this withholds a few and leaves the rest exact. A withheld
-cell is a general value that covers the whole domain. Records look alike only if they withhold the same columns and
+cell is a generalised value that covers the whole domain. Records look alike only if they withhold the same columns and
 agree in the others: a withheld cell is not taken to match everything, as some tools count.
 """
 
@@ -19,7 +19,7 @@ from pydantic import Field, field_validator
 from noren.engines import Plan, RandomOrder, Recode, Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
-from noren.methods.mondrian import unreachable
+from noren.methods.requirements import demand_reachable
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import row_numbers
@@ -41,7 +41,7 @@ MOST_LEVELS = 16
 
 
 class LocalSuppression(ClassMethod):
-    """Withhold the cheapest cells of records that are too few of their kind.
+    """Suppress the cheapest cells of records that match too few others.
 
     A set of columns costs the sum of their importance. What closes most records for least cost comes first: groups of
     records that agree outside the set, filled up to k, where that is cheaper, with records of classes that have more
@@ -50,17 +50,17 @@ class LocalSuppression(ClassMethod):
 
     name: Literal["local-suppression"] = "local-suppression"
     sentence: ClassVar[str] = (
-        "Single cells are withheld until every record looks like enough others; the rest is exact."
+        "Single cells are suppressed until every record matches enough others; the rest is published exactly."
     )
     importance: dict[str, float] = Field(
-        default_factory=dict, description="What a withheld cell of a column costs; 1 where nothing is said."
+        default_factory=dict, description="Cost of a suppressed cell by column; 1 by default."
     )
 
     @field_validator("importance")
     @classmethod
     def _positive(cls, value: dict[str, float]) -> dict[str, float]:
         if any(not 0 < weight < float("inf") for weight in value.values()):
-            raise ValueError("importance is a number above 0")
+            raise ValueError("importance must be above 0")
         return value
 
     @classmethod
@@ -70,7 +70,9 @@ class LocalSuppression(ClassMethod):
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.moves import Moves
 
-        return Moves("a group of equal people that falls short withholds cells, all of it", partly=False)
+        return Moves(
+            "if a group of people with equal quasi-identifiers fails, cells of all of them are suppressed", partly=False
+        )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
@@ -79,13 +81,13 @@ class LocalSuppression(ClassMethod):
         quasi = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER]
         for name in self.importance:
             if name not in quasi:
-                message = f"{name!r} is no quasi-identifier, so none of its cells are withheld."
+                message = f"{name!r} is not a quasi-identifier, so none of its cells are suppressed."
                 found.append(Problem(f"method.importance.{name}", message, "Remove it."))
         if self.suppression:
-            message = f"the method {self.name!r} withholds cells and drops no record."
+            message = f"the method {self.name!r} suppresses cells, not records."
             found.append(Problem("method.suppression", message, "Set suppression = 0."))
         if len(quasi) > MOST_COLUMNS:
-            message = f"{len(quasi)} quasi-identifiers, and cells are chosen among at most {MOST_COLUMNS}."
+            message = f"{len(quasi)} quasi-identifiers; this method takes at most {MOST_COLUMNS}."
             found.append(Problem("attributes", message, 'Use [method] name = "mondrian".'))
         if not requirements:
             found.append(Problem("require", f"the method {self.name!r} needs a requirement.", 'Add "k-anonymity".'))
@@ -94,26 +96,24 @@ class LocalSuppression(ClassMethod):
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         from noren.methods.requirements import compiled
 
-        if (reason := unreachable(table, requirements)) is not None:
-            message, hint = reason
-            raise RequirementNotMet(message, hint=hint)
+        demand_reachable(table, requirements)
         search = _Search.of(table, compiled(table, requirements), requirements, self.importance, order(table.n))
         hidden = search.run()
         columns: dict[str, Recode] = {}
         for j, name in enumerate(table.quasi):
             withheld = (hidden >> j) & 1 == 1
             if withheld.any():
-                columns[name] = _withheld(table.columns[name], table.codes[name], withheld)
+                columns[name] = _withhold_cells(table.columns[name], table.codes[name], withheld)
         cells = int(sum(((hidden >> j) & 1).sum() for j in range(len(table.quasi))))
         cost, least = search.cost_of(hidden), search.lower_bound()
-        note = f"{cells:,} of {table.n * len(table.quasi):,} cells withheld"
+        note = f"{cells:,} of {table.n * len(table.quasi):,} cells suppressed"
         if cost > 0:
-            note += f"; their cost {cost:g} is at least {least:g} for any choice"
+            note += f"; their cost is {cost:g}, and no choice can cost less than {least:g}"
         return Plan(columns, notes=(note,))
 
 
-def _withheld(column: Column, codes: NDArray, withheld: NDArray[np.bool_]) -> Recode:
-    """The column with some cells that may be anything."""
+def _withhold_cells(column: Column, codes: NDArray, withheld: NDArray[np.bool_]) -> Recode:
+    """Return the column with some suppressed cells."""
     if column.tree is not None:
         tree = tree_of(column.tree)
         return Recode(tree.nodes, np.where(withheld, tree.root, codes.astype(np.int64)))
@@ -127,7 +127,7 @@ def _withheld(column: Column, codes: NDArray, withheld: NDArray[np.bool_]) -> Re
 
 @dataclass
 class _Search:
-    """Which cells of which records are withheld, as a set of columns (a bit mask) for every record."""
+    """The search for suppressed cells, as a set of columns (a bit mask) for every record."""
 
     table: Records
     codes: list[NDArray[np.int64]]
@@ -138,7 +138,7 @@ class _Search:
     """(sensitive columns, records) codes."""
     k: int
     lends: bool
-    """Whether a class may give away what it has beyond k: k-anonymity is all that is asked."""
+    """Whether a class may disclose what it has beyond k: k-anonymity is all that is asked."""
     ranks: NDArray[np.int64]
 
     @classmethod
@@ -180,14 +180,14 @@ class _Search:
         return float(sum(weight for j, weight in enumerate(self.weights.tolist()) if mask >> j & 1))
 
     def masks(self) -> list[int]:
-        """Sets of columns by rising price, from one column to all."""
+        """Return sets of columns in ascending order of price."""
         q = len(self.codes)
         found = [sum(1 << j for j in some) for size in range(1, q + 1) for some in combinations(range(q), size)]
         cheap = sorted(found, key=lambda mask: (self.price(mask), mask))[:MOST_SETS]
         return cheap if self.everything in cheap else [*cheap, self.everything]
 
     def groups(self, mask: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of every row's group: rows that agree in the columns outside the set."""
+        """Return the group of every row: rows that agree in the columns outside the set."""
         kept = [j for j in range(len(self.codes)) if not mask >> j & 1]
         return row_numbers([self.codes[j][rows] for j in kept], [self.sizes[j] for j in kept], len(rows))
 
@@ -197,7 +197,8 @@ class _Search:
         return float(sum(weight * ((hidden >> j) & 1).sum() for j, weight in enumerate(self.weights)))
 
     def lower_bound(self) -> float:
-        """No choice costs less: a record is only ever in a class of k records that agree outside its withheld cells."""
+        """Return a lower bound of the cost: a record needs a class of k records that agree outside its suppressed
+        cells."""
         everyone, masks, total = np.arange(self.table.n), self.masks(), 0.0
         dearest = self.price(masks[:MOST_SETS][-1])  # sets that were not tried cost at least that
         waiting = everyone[self._small(0, everyone)]
@@ -217,7 +218,7 @@ class _Search:
     # ------------------------------------------------------------------ the search
 
     def run(self) -> NDArray[np.int64]:
-        """What is withheld of every record. Groups close in the order of what they cost for each record they serve."""
+        """Return the suppressed cells of every record. Groups close in the order of their cost per record."""
         hidden = np.full(self.table.n, -1, np.int64)
         self._close(hidden, 0)
         rising = sorted(
@@ -239,14 +240,14 @@ class _Search:
         return hidden
 
     def _starts(self) -> list[int]:
-        """How many waiting records a group may have before it is filled up, k among them."""
+        """Return how many waiting records a group may have before it is filled up, k among them."""
         if not self.lends:
             return [self.k]
         step = max(1, self.k // MOST_LEVELS)
         return sorted({*range(1, self.k, step), self.k})
 
     def _close(self, hidden: NDArray[np.int64], mask: int) -> None:
-        """Publish the waiting records of groups that meet everything."""
+        """Publish the waiting records of groups that meet all requirements."""
         rows = np.flatnonzero(hidden < 0)
         group = self.groups(mask, rows)
         hidden[rows[self._holds(rows, group)[group]]] = mask
@@ -256,19 +257,12 @@ class _Search:
         good = counts >= self.k
         if self.lends:
             return np.asarray(good)
-        by_group = np.argsort(group, kind="stable")
-        ends = np.cumsum(counts)
-        width = self.needed.rules.reference.shape[1]
-        for g in np.flatnonzero(good).tolist():
-            members = rows[by_group[ends[g] - counts[g] : ends[g]]]
-            hists = np.zeros((max(1, len(self.secrets)), width))
-            for j, secret in enumerate(self.secrets):
-                hists[j] = np.bincount(secret[members], minlength=width)
-            good[g] = self.needed.holds(hists, len(members))
-        return np.asarray(good)
+        codes = {name: secret[rows] for name, secret in zip(self.needed.sensitive, self.secrets, strict=True)}
+        judged = np.where(good[group], group, -1)
+        return np.asarray(good & ~self.needed.failing(codes, judged, len(counts)))
 
     def _fill(self, hidden: NDArray[np.int64], mask: int, least: int) -> None:
-        """Close groups of at least so many waiting records with others that classes without withheld cells can give."""
+        """Close groups of at least so many waiting records, with others from classes without suppressed cells."""
         waiting = np.flatnonzero(hidden < 0)
         shown = np.flatnonzero(hidden == 0)
         if not len(waiting) or not len(shown):
@@ -299,7 +293,8 @@ class _Search:
         hidden[waiting[(wanted & enough)[here]]] = mask
 
     def _join(self, hidden: NDArray[np.int64]) -> None:
-        """Let each of the last few records join the class where that costs least: all withhold what they differ in."""
+        """Join each of the last few records to the class with the smallest cost: all suppress the cells in which they
+        differ."""
         for row in np.flatnonzero(hidden < 0).tolist():
             done = np.flatnonzero(hidden >= 0)
             if not len(done):
@@ -316,12 +311,13 @@ class _Search:
             hidden[[row, *done[classes == best]]] = union[best]
 
     def _published(self, hidden: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The class of every row, as a reader sees it."""
+        """Return the published class of every row."""
         shown = [np.where((hidden[rows] >> j) & 1 == 1, size, self.codes[j][rows]) for j, size in enumerate(self.sizes)]
         return row_numbers(shown, [size + 1 for size in self.sizes], len(rows))
 
     def _put_rest(self, hidden: NDArray[np.int64]) -> None:
-        """Records that nothing serves withhold everything, joined by the smallest classes until they meet all rules."""
+        """Suppress all cells of the remaining records, joined by the smallest classes until they meet all
+        requirements."""
         rows = np.flatnonzero((hidden < 0) | (hidden == self.everything))
         hidden[rows] = self.everything
         others = np.flatnonzero(hidden != self.everything)
@@ -330,7 +326,7 @@ class _Search:
         queue = np.argsort(counts, kind="stable").tolist()
         while not self._holds(rows, np.zeros(len(rows), np.int64))[0]:
             if not queue:
-                message = "even with every cell withheld, the records together fall short of a requirement."
+                message = "even with every cell suppressed, the records together fail a requirement."
                 raise RequirementNotMet(message, hint="Loosen the requirements.")
             joined = others[classes == queue.pop(0)]
             hidden[joined] = self.everything

@@ -1,4 +1,5 @@
-"""m-invariance (Xiao, Tao 2007): groups of different secrets in which people stay among the same ones, year after year.
+"""m-invariance (Xiao, Tao 2007): groups of different secrets, in which a person's possible secrets stay the same every
+year.
 
 The values that earlier releases leave possible for a person are the person's signature. People with one signature make
 a bucket, and every group of a bucket holds one record of each value of the signature. Where the bucket lacks records
@@ -21,11 +22,11 @@ from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
-from noren.methods.hilbert import along_curve
+from noren.methods.hilbert import along_curve, diverse_groups
 from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
 from noren.progress import Meter, silent
-from noren.ragged import offsets_of, owners
+from noren.ragged import in_order, offsets_of, owners, ranges, runs
 from noren.schema.roles import Role
 from noren.secret import ClassSets
 from noren.statements import GroupTable
@@ -38,41 +39,42 @@ GROUPED = ("frequency", "distinct")
 
 
 class MInvariant(ClassMethod):
-    """Publish secrets as groups of m or more different values, and let people keep theirs over all releases.
+    """Publish secrets as groups of m or more different values, which a person keeps over all releases.
 
     Quasi-identifiers are generalised over a group, or over neighbouring ones where k-anonymity asks for more records.
-    Without earlier releases everybody is a newcomer. Nobody is dropped; counterfeits are counted and published as such.
+    Without earlier releases everybody is new. No record is suppressed; the number of counterfeits is published.
     """
 
     name: Literal["m-invariance"] = "m-invariance"
     sentence: ClassVar[str] = (
-        "Secrets are published as groups of different values, and people who are published again stay among the same."
+        "Secrets are published as groups of different values; people in a later release stay in groups with the "
+        "same values."
     )
     counterfeits: float = Field(
         default=0.05,
         ge=0,
         le=10,
-        description="Largest number of counterfeits, entries that are nobody's, as a share of the records.",
+        description="Largest number of counterfeits (entries that belong to nobody), as a share of the records.",
     )
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import NotReplayed
 
         return NotReplayed(
-            "groups are filled along a curve with the next records of other values, and what the skipped ones tell is "
-            "not replayed"
+            "groups take the next records with other values along a curve; what skipped records disclose is not "
+            "computed"
         )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []
         for number, model in enumerate(requirements, 1):
             if not (_served(model) or model.about == "classes"):
-                message = f"the method {self.name!r} makes groups of different values and cannot meet {model.model}."
+                message = f"the method {self.name!r} forms groups of different values and cannot meet {model.model}."
                 hint = "It meets m-invariance, frequency-l-diversity, distinct-l-diversity and k-anonymity."
                 found.append(Problem(f"require[{number}].model", message, hint))
         names = {name for model in requirements if _served(model) for name in model.on}
         if len(names) != 1:
-            message = f"the method {self.name!r} groups one sensitive column, and {len(names)} have requirements."
+            message = f"the method {self.name!r} protects one sensitive column, but {len(names)} have requirements."
             found.append(Problem("require", message, 'Add [[require]] with model = "m-invariance" on one column.'))
         for column, role in roles.items():
             if role in (Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE):
@@ -80,8 +82,10 @@ class MInvariant(ClassMethod):
                 hint = USE_FOR_TERMS if role is Role.QUASI_SENSITIVE else "Make it sensitive or a quasi-identifier."
                 found.append(Problem(f"attributes.{column}.role", message, hint))
         if self.suppression:
-            message = f"the method {self.name!r} drops no record."
-            found.append(Problem("method.suppression", message, "Set suppression = 0; see counterfeits."))
+            message = f"the method {self.name!r} suppresses no records."
+            found.append(
+                Problem("method.suppression", message, "Set suppression = 0, and permit counterfeits instead.")
+            )
         return found
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
@@ -94,7 +98,7 @@ class MInvariant(ClassMethod):
             raise RequirementNotMet(
                 f"{fakes:,} counterfeits would be needed for {table.n:,} records; the policy permits "
                 f"{int(self.counterfeits * table.n):,}, so nothing is published.",
-                hint="Permit more of them (counterfeits), lower m, or leave out people whose values nobody else has.",
+                hint="Permit more counterfeits, lower m, or remove people with values that nobody else has.",
             )
         least = max([m, *(model.least_class_size for model in requirements)])
         classes, count = found.classes(least)
@@ -114,7 +118,7 @@ def _served(model: Model) -> bool:
 
 @dataclass(frozen=True)
 class Grouped:
-    """The group of every record, and the entries that are nobody's."""
+    """The group of every record, and the counterfeit entries."""
 
     group: NDArray[np.int64]
     count: int
@@ -133,10 +137,10 @@ class Grouped:
         return Group(held, data, np.bincount(fakes, minlength=self.count))
 
     def classes(self, least: int) -> tuple[NDArray[np.int64], int]:
-        """Groups that follow one another on the curve, put together until every class has enough records."""
+        """Merge consecutive groups on the curve until every class has enough records."""
         if len(self.group) < least:
-            message = f"{least} records must look alike, and the table has {len(self.group)}."
-            raise RequirementNotMet(message, hint="Ask for less, or wait for more records.")
+            message = f"groups need at least {least} records, and the table has {len(self.group)}."
+            raise RequirementNotMet(message, hint="Lower the requirement, or wait for more records.")
         first = np.full(self.count, len(self.group), np.int64)
         np.minimum.at(first, self.group[self.curve], np.arange(len(self.group)))
         walk = np.argsort(first, kind="stable")
@@ -165,21 +169,21 @@ class _Task:
 
     def grouped(self) -> Grouped:
         if self.m > self.d:
-            message = f"m = {self.m} is out of reach for {self.secret!r}, which has {self.d} values."
+            message = f"m = {self.m} cannot be reached for {self.secret!r}, which has {self.d} values."
             raise RequirementNotMet(message, hint=f"Set m to at most {self.d}.")
         known = self._signatures()
         ways = [self._made(known, fill) for fill in ((True, False) if (known.which >= 0).any() else (False,))]
         return min(ways, key=lambda way: len(way.fake_values))
 
     def _signatures(self) -> ClassSets:
-        """What earlier releases leave possible for everybody, over the column's own values."""
+        """Return everybody's possible values after earlier releases, over the column's own values."""
         table, column = self.table, self.table.columns[self.secret]
         known = table.earlier.get(self.secret, ClassSets.none(table.n)).distinct()
         gone = [value for code, value in enumerate(known.values) if value not in column.domain.index
                 and (known.codes == code).any()]  # fmt: skip
         if gone:
             raise RequirementNotMet(
-                f"{len(gone)} values of {self.secret!r} that people were published among are not in its domain.",
+                f"{len(gone)} values of {self.secret!r} in earlier releases are not in its domain.",
                 hint=f"Declare the whole domain in the policy: values = [...] for {self.secret!r}.",
             )
         if not len(known.values):
@@ -194,20 +198,20 @@ class _Task:
             raise RequirementNotMet(
                 f"earlier releases leave {small:,} people fewer than {self.m} possible values of {self.secret!r}, so "
                 "nothing is published.",
-                hint="Lower m, or leave these people out.",
+                hint="Lower m, or remove these people from the table.",
             )
         wanted = known.which[there] * self.d + table.codes[self.secret].astype(np.int64)[there]
         changed = int((~np.isin(wanted, owners(known.bounds) * self.d + codes)).sum())
         if changed:
             raise RequirementNotMet(
-                f"{changed:,} people have a value of {self.secret!r} now that is not among those that they were "
-                "published among, so nothing is published.",
-                hint="Leave these people out, or publish them under a new key, as new people.",
+                f"{changed:,} people now have a value of {self.secret!r} that was not among their possible values "
+                "before, so nothing is published.",
+                hint="Remove these people from the table, or publish them under a new key, as new people.",
             )
         return known
 
     def _made(self, known: ClassSets, fill: bool) -> Grouped:
-        """Buckets first, then the newcomers that are left. With `fill`, newcomers take places before counterfeits."""
+        """Form groups of returning people first, then of newcomers. With `fill`, newcomers replace counterfeits."""
         table, d = self.table, self.d
         codes = table.codes[self.secret].astype(np.int64)
         ranks = self.order(table.n)
@@ -232,7 +236,7 @@ class _Task:
         fakes, fake_values = slot_group[~real], known.codes[slot_entry[~real]]
         rest = curve[group[curve] < 0]
         values, real = self._padded(codes[rest])
-        groups, count = self._along(values)
+        groups, count = diverse_groups(values, self.d, self.m)
         at = np.flatnonzero(np.bincount(groups[real], minlength=count)) if count else np.zeros(0, np.int64)
         place = np.full(count, -1, np.int64)  # a group of counterfeits alone is not published
         place[at] = first[-1] + np.arange(len(at))
@@ -242,7 +246,7 @@ class _Task:
         return Grouped(group, int(first[-1]) + len(at), fakes, fake_values, curve)
 
     def _fill(self, entry: NDArray, codes: NDArray, value: NDArray, lacking: NDArray) -> None:
-        """Give newcomers, chosen by chance, to entries that lack records of their value."""
+        """Assign random newcomers to entries that lack records of their value."""
         new = self.order(len(codes))
         new = new[entry[new] < 0]
         places = np.repeat(np.arange(len(lacking)), lacking)
@@ -256,21 +260,21 @@ class _Task:
     def _slots(
         self, first: NDArray, of: NDArray, height: NDArray, have: NDArray
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The places of all entries: one in every group of its bucket."""
+        """Return the positions of all entries: one in every group of its bucket."""
         many = height[of]
         entry = np.repeat(np.arange(len(of)), many)
         within = np.arange(len(entry)) - np.repeat(offsets_of(many)[:-1], many)
         return first[of[entry]] + within, entry
 
     def _real(self, slot_entry: NDArray, have: NDArray) -> NDArray[np.bool_]:
-        """Which places hold a record: of every entry as many as it has, by chance."""
+        """Return which positions hold a record, chosen at random."""
         walk = self.order(len(slot_entry))
         rank = np.empty(len(walk), np.int64)
         rank[walk] = _ranked(slot_entry[walk])
         return np.asarray(rank < have[slot_entry])
 
     def _padded(self, values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Values in curve order, with counterfeits among them where one value has more than 1/m, and which are real."""
+        """Return values in curve order, with counterfeits if one value has more than 1/m, and which are real."""
         counts = np.bincount(values, minlength=self.d)
         most = int(counts.max(initial=0))
         lacking = max(0, self.m * most - len(values))
@@ -284,23 +288,11 @@ class _Task:
         out[real], out[~real] = values, fakes
         return out, real
 
-    def _along(self, values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-        """Groups of m or more different values, along the curve."""
-        from noren.methods.along import diverse_groups
-
-        if not len(values):
-            return np.zeros(0, np.int64), 0
-        groups, count = diverse_groups(values, self.d, self.m)
-        return np.asarray(groups), int(count)
-
 
 def _ranked(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many equal keys stand before every key."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    new = np.ones(len(keys), bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    begins = np.flatnonzero(new)
+    """Return how many equal keys precede every key."""
+    order = in_order(keys)
+    counts = np.diff(runs(keys[order]))
     out = np.empty(len(keys), np.int64)
-    out[order] = np.arange(len(keys)) - np.repeat(begins, np.diff(np.append(begins, len(keys))))
+    out[order] = ranges(np.zeros_like(counts), counts)
     return out

@@ -1,4 +1,4 @@
-"""Microaggregation: groups of at least k records that are near each other; numbers are published as the group's mean.
+"""Microaggregation: groups of at least k similar records; numbers are published as the group's mean.
 
 Multivariate (MDAV): all quasi-identifiers make the groups, so whoever knows a person's quasi-identifiers finds at least
 k records. Univariate (`each`): every column of numbers is grouped on its own, with the least sum of squares. That
@@ -8,7 +8,7 @@ changes the numbers least and protects each column alone: two columns together m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
 from noren.methods.hilbert import along_curve
-from noren.methods.mondrian import unreachable
+from noren.methods.requirements import demand_reachable
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.column import Column
@@ -27,12 +27,14 @@ from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
-    from noren.methods.microaggregation_kernels import Space
     from noren.methods.requirements import Compiled
+
+PACKED = 0.9
+"""Share of records without a group at which the others are no longer looked at."""
 
 
 class Microaggregation(ClassMethod):
-    """Put k to 2k - 1 near records together (MDAV); publish numbers as means, other columns as what the group covers.
+    """Group k to 2k - 1 similar records (MDAV); publish numbers as means, other columns as values that cover the group.
 
     Numbers and dates are compared by size, in standard deviations; categories by how far up their hierarchy they meet,
     without one by equality, and two that have nothing in common are as far apart as two random numbers. Groups that
@@ -40,49 +42,46 @@ class Microaggregation(ClassMethod):
     """
 
     name: Literal["microaggregation"] = "microaggregation"
-    sentence: ClassVar[str] = "Records that are near each other are grouped; numbers are published as the group's mean."
+    sentence: ClassVar[str] = "Similar records are grouped, and numbers are published as the mean of the group."
     each: bool = Field(
         default=False,
-        description="Group every column of numbers on its own. Protects single columns, not their combination.",
+        description="Group every column of numbers separately. This protects single columns, not their combination.",
     )
     block: int = Field(
         default=20_000,
         ge=100,
-        description="Records that are grouped at once; larger tables are first cut along a curve.",
+        description="Largest number of records grouped at once; larger tables are first divided along a curve.",
     )
 
     def mechanism(self) -> Rule:
-        from noren.methods.mechanism.means import by_means, joined_groups
-        from noren.methods.mechanism.refusals import Refusals
+        from noren.methods.mechanism.refusals import Refusals, by_means, joined_groups
         from noren.methods.mechanism.rule import Silent
 
         if self.each:
-            return Silent("every column is grouped by its own numbers, and no secret takes part")
-        return Refusals("groups of near records are joined where one falls short", joined_groups, by_means)
+            return Silent("every column is grouped by its own numbers; secrets have no influence")
+        return Refusals("groups of similar records are merged if one fails", joined_groups, by_means)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
 
         found = class_problems(self.name, roles, requirements, 0.0)
         if self.suppression:
-            message = f"the method {self.name!r} drops no record."
+            message = f"the method {self.name!r} suppresses no records."
             found.append(Problem("method.suppression", message, "Set suppression = 0."))
         if all(model.least_class_size < 2 for model in requirements):
-            message = f"the method {self.name!r} needs k, the least size of a group."
+            message = f"the method {self.name!r} needs k, the smallest group size."
             found.append(Problem("require", message, 'Add [[require]] with model = "k-anonymity".'))
         return found
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
-        if (reason := unreachable(table, requirements)) is not None:
-            message, hint = reason
-            raise RequirementNotMet(message, hint=hint)
+        demand_reachable(table, requirements)
         ranks = order(table.n)
         if self.each:
             return _each_alone(table, requirements, ranks)
         k = max(model.least_class_size for model in requirements)
         space = space_of(table)
-        classes, count = _grouped(table, space, k, self.block, ranks)
-        classes, joined = _joined(table, requirements, space, classes, count)
+        classes, count = _group_records(table, space, k, self.block, ranks)
+        classes, joined = _join_groups(table, requirements, space, classes, count)
         count = int(classes.max()) + 1
         columns: dict[str, Treatment] = {}
         for name in table.quasi:
@@ -99,74 +98,129 @@ class Microaggregation(ClassMethod):
 
 
 def amounts_of(column: Column) -> NDArray[np.float64] | None:
-    """The values as numbers that can be averaged. Numbers with a hierarchy are codes, as of places: they cannot."""
+    """Return the values as numbers that can be averaged. Numbers with a hierarchy are codes and cannot."""
     return None if column.tree is not None else column.domain.amounts
 
 
-def space_of(table: Records) -> Space:
-    """Where the values of every quasi-identifier lie, in units in which two random numbers are 2 apart (squared)."""
-    from noren.methods.microaggregation_kernels import Space
+class Line(NamedTuple):
+    """The positions of a column's values, in units in which two random numbers are 2 apart (squared).
 
-    names = table.quasi
-    sizes = np.array([table.columns[name].d for name in names], np.int64)
-    width = int(sizes.max())
-    place = np.zeros((len(names), width))
-    levels: list[tuple[int, float, NDArray[np.int64]]] = []
-    for j, name in enumerate(names):
+    Two values are as far apart as their places (squared) plus, for each level at which their groups differ, twice that
+    level's weight. The distance to a centroid is the squared one of the same embedding.
+    """
+
+    place: NDArray[np.float64]
+    levels: list[tuple[float, NDArray[np.int64]]]
+    """The weight of each level, and the group of every value."""
+
+    def from_value(self, one: int) -> NDArray[np.float64]:
+        """Return the squared distance of every value to one of them."""
+        out = (self.place - self.place[one]) ** 2
+        for weight, group in self.levels:
+            out += 2 * weight * (group != group[one])
+        return np.asarray(out)
+
+    def from_centroid(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the squared distance of every value to the centroid of records with so many of each."""
+        n = counts.sum()
+        out = (self.place - counts @ self.place / n) ** 2
+        for weight, group in self.levels:
+            share = np.bincount(group, counts) / n
+            out += weight * (1 + share @ share - 2 * share[group])
+        return np.asarray(out)
+
+
+Space = dict[str, Line]
+
+
+def space_of(table: Records) -> Space:
+    """Return the positions of the values of every quasi-identifier."""
+    space = {}
+    for name in table.quasi:
         column, codes = table.columns[name], table.codes[name]
-        if column.domain.is_ranked and column.tree is None:
-            line = column.domain.line()
-            there = np.isfinite(line)[codes]
-            spread = float(line[codes[there]].std()) if there.any() else 0.0
-            middle = float(line[codes[there]].mean()) if there.any() else 0.0
-            place[j, : sizes[j]] = (np.nan_to_num(line, nan=middle) - middle) / (spread or 1.0)
-            if not np.isfinite(line).all():
-                levels.append((j, 1.0, (~np.isfinite(line)).astype(np.int64)))
+        if not column.domain.is_ranked or column.tree is not None:
+            space[name] = Line(np.zeros(column.d), _levels(column))
             continue
-        levels += [(j, weight, groups) for weight, groups in _levels(column)]
-    group = np.zeros((max(1, len(levels)), width), np.int64)
-    for at, (j, _, groups) in enumerate(levels):
-        group[at, : sizes[j]] = groups
-    of = np.array([j for j, _, _ in levels], np.int64)
-    return Space(sizes, place, of, np.array([weight for _, weight, _ in levels]), group)
+        line = column.domain.line()
+        known = line[codes[np.isfinite(line)[codes]]]
+        spread, middle = (float(known.std()), float(known.mean())) if len(known) else (0.0, 0.0)
+        missing = ~np.isfinite(line)
+        place = (np.nan_to_num(line, nan=middle) - middle) / (spread or 1.0)
+        space[name] = Line(place, [(1.0, missing.astype(np.int64))] if missing.any() else [])
+    return space
 
 
 def _levels(column: Column) -> list[tuple[float, NDArray[np.int64]]]:
-    """What tells categories apart: the levels of a hierarchy below its root, or the values themselves."""
+    """Return the levels that separate categories: of a hierarchy below its root, or the values themselves."""
     if column.tree is None or column.tree.height < 1:
         return [(1.0, np.arange(column.d))]
     height = column.tree.height
     return [(1.0 / height, np.asarray(column.tree.groups(h)[1], np.int64)) for h in range(height)]
 
 
-def _grouped(
+def _group_records(
     table: Records, space: Space, k: int, block: int, ranks: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """MDAV, block by block. Inside a block the records stand in a random order, which breaks all ties."""
-    from noren.methods.microaggregation_kernels import mdav
-
+    """Run MDAV block by block; a random order in each block breaks all ties."""
     n = table.n
     blocks = max(1, min(-(-n // block), n // (2 * k)))
     curve = along_curve(table, ranks) if blocks > 1 else np.arange(n)
-    codes = np.stack([table.codes[name] for name in table.quasi], axis=1).astype(np.int64)
     classes, count = np.empty(n, np.int64), 0
     for part in np.array_split(curve, blocks):
         rows = part[np.argsort(ranks[part])]
-        found, many = mdav(np.ascontiguousarray(codes[rows]), space, k)
+        found, many = mdav(list(space.values()), [table.codes[name][rows] for name in space], k)
         classes[rows] = found + count
         count += many
     return classes, count
 
 
+def mdav(lines: Sequence[Line], codes: Sequence[NDArray], k: int) -> tuple[NDArray[np.int64], int]:
+    """Return the group of every record by MDAV (Domingo-Ferrer and Mateo-Sanz 2002), and their number: all have k to 2k
+    - 1 records.
+
+    Ties are broken by the order of the records, which must be random.
+    """
+    codes = [np.asarray(column, np.intp) for column in codes]
+    waiting = np.arange(len(codes[0]))
+    taken = np.zeros(len(waiting), bool)
+    groups, count, left = np.empty(len(waiting), np.int64), 0, len(waiting)
+    counts = [np.bincount(column, minlength=len(line.place)) for line, column in zip(lines, codes, strict=True)]
+
+    def apart(tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return np.asarray(sum(table[column] for table, column in zip(tables, codes, strict=True)))
+
+    while left >= 2 * k:
+        centre = [line.from_centroid(some) for line, some in zip(lines, counts, strict=True)]
+        first = int(np.where(taken, -1.0, apart(centre)).argmax())
+        for _ in range(2 if left >= 3 * k else 1):
+            here = apart([line.from_value(column[first]) for line, column in zip(lines, codes, strict=True)])
+            farthest = int(np.where(taken, -1.0, here).argmax())
+            here[taken] = np.inf
+            bound = np.partition(here, k - 1)[k - 1]
+            near = np.flatnonzero(here < bound)
+            near = np.concatenate([near, np.flatnonzero(here == bound)[: k - len(near)]])
+            groups[waiting[near]] = count
+            taken[near] = True
+            for some, column in zip(counts, codes, strict=True):
+                np.subtract.at(some, column[near], 1)
+            count, left = count + 1, left - k
+            first = int(taken.argmin()) if taken[farthest] else farthest  # all that are left are in one place
+        if left < PACKED * len(waiting):
+            waiting, codes = waiting[~taken], [column[~taken] for column in codes]
+            taken = np.zeros(left, bool)
+    groups[waiting[~taken]] = count
+    return groups, count + (left > 0)
+
+
 def groups_by_size(table: Records, k: int, block: int, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The groups of near records that size alone leads to; no secret takes part."""
-    return _grouped(table, space_of(table), k, block, ranks)[0]
+    """Return the groups of similar records that depend on the group size only."""
+    return _group_records(table, space_of(table), k, block, ranks)[0]
 
 
-def _joined(
+def _join_groups(
     table: Records, requirements: Sequence[Model], space: Space, classes: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Groups that miss a requirement join the nearest one until all hold; also how many did."""
+    """Join groups that break a requirement with the nearest one until all hold; return also their number."""
     from noren.methods.requirements import compiled
 
     if all(model.about == "classes" for model in requirements):
@@ -186,14 +240,12 @@ class _Joining:
         self.hists = np.zeros((count, max(1, len(needed.sensitive)), width))
         for j, name in enumerate(needed.sensitive):
             np.add.at(self.hists[:, j], (classes, table.codes[name]), 1.0)
-        self.centres = _embedded(table, space, classes, count) / np.maximum(self.sizes, 1)[:, None]
+        self.centres = _sum_places(table, space, classes, count) / np.maximum(self.sizes, 1)[:, None]
         self.into = np.arange(count)
         self.alive = np.ones(count, bool)
         self.moved = 0
 
     def run(self) -> NDArray[np.int64]:
-        from noren.methods.microaggregation_kernels import nearest_centre
-
         waiting = [g for g in range(len(self.sizes)) if not self._holds(g)]
         while waiting:
             group = waiting.pop()
@@ -201,9 +253,10 @@ class _Joining:
                 continue
             self.alive[group] = False
             if not self.alive.any():
-                message = "even all records together fall short of a requirement."
+                message = "even all records together fail a requirement."
                 raise RequirementNotMet(message, hint="Loosen the requirements.")
-            near = int(nearest_centre(self.centres, self.alive, self.centres[group]))
+            apart = ((self.centres - self.centres[group]) ** 2).sum(axis=1)
+            near = int(np.where(self.alive, apart, np.inf).argmin())
             self.into[group] = near
             self.moved += 1
             share = self.sizes[group] / (self.sizes[near] + self.sizes[group])
@@ -220,26 +273,24 @@ class _Joining:
         return self.needed.holds(self.hists[group], int(self.sizes[group]))
 
 
-def _embedded(table: Records, space: Space, classes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Sums of the groups' records in the space in which squared distances are those of the search."""
+def _sum_places(table: Records, space: Space, classes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Sum the groups' records in the space of the search's squared distances."""
     parts = []
-    for j, name in enumerate(table.quasi):
+    for name, line in space.items():
         codes = table.codes[name]
-        if space.place[j].any():
-            parts.append(np.bincount(classes, space.place[j][codes], minlength=count)[:, None])
-        for level in np.flatnonzero(space.column == j).tolist():
-            groups = space.group[level]
-            many = int(groups[: space.sizes[j]].max()) + 1
+        parts.append(np.bincount(classes, line.place[codes], minlength=count)[:, None])
+        for weight, groups in line.levels:
+            many = int(groups.max()) + 1
             flat = np.bincount(classes * many + groups[codes], minlength=count * many).reshape(count, many)
-            parts.append(flat * np.sqrt(space.weight[level]))
-    return np.concatenate(parts, axis=1).astype(np.float64) if parts else np.zeros((count, 1))
+            parts.append(flat * np.sqrt(weight))
+    return np.concatenate(parts, axis=1)
 
 
 # ---------------------------------------------------------------- one column at a time
 
 
 def _each_alone(table: Records, requirements: Sequence[Model], ranks: NDArray[np.int64]) -> Plan:
-    """Every column of numbers in groups of its own; k is that of the requirements that speak of the column."""
+    """Group every column of numbers separately; k is that of the requirements on the column."""
     columns: dict[str, Treatment] = {}
     for name in table.quasi:
         amounts = amounts_of(table.columns[name])
@@ -249,15 +300,15 @@ def _each_alone(table: Records, requirements: Sequence[Model], ranks: NDArray[np
             covered = cover(table.columns[name], table.codes[name], groups, int(groups.max(initial=-1)) + 1)
             columns[name] = Average(groups, covered)
     if not columns:
-        message = "no column of numbers has a k, so each = true changes nothing."
+        message = "each = true has no effect, because no column of numbers has a k."
         raise RequirementNotMet(message, hint='Use each = false, or ask for "k-anonymity" on a column of numbers.')
-    notes = ["every column was grouped on its own: columns together may single a person out"]
+    notes = ["every column was grouped separately, so the combination of columns may identify a person"]
     return Plan(columns, notes=[*notes, *_variances(table, columns)])
 
 
 def _line_groups(numbers: NDArray[np.float64], k: int, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The best groups of one column. Missing numbers are a group, or if they are too few, part of a middle one."""
-    from noren.methods.microaggregation_kernels import best_line_groups
+    """Return the best groups of one column. Missing numbers are a group, or if too few, part of a middle one."""
+    from noren.methods.curve_kernels import best_line_groups
 
     there = np.flatnonzero(np.isfinite(numbers))
     missing = len(numbers) - len(there)
@@ -272,7 +323,7 @@ def _line_groups(numbers: NDArray[np.float64], k: int, ranks: NDArray[np.int64])
 
 
 def _variances(table: Records, columns: Mapping[str, Treatment]) -> list[str]:
-    """How much of the variance of every averaged column lies inside its groups, and is lost."""
+    """Return how much of the variance of every averaged column is inside its groups, and lost."""
     out = []
     for name, treatment in columns.items():
         amounts = amounts_of(table.columns[name])
@@ -285,5 +336,7 @@ def _variances(table: Records, columns: Mapping[str, Treatment]) -> list[str]:
         inside = numbers - (np.bincount(groups, numbers) / size)[groups]
         whole = float(((numbers - numbers.mean()) ** 2).sum()) if len(numbers) else 0.0
         if whole > 0:
-            out.append(f"{name}: {float((inside**2).sum()) / whole:.1%} of its variance lies inside the groups")
+            out.append(
+                f"{name}: {float((inside**2).sum()) / whole:.1%} of its variance is lost (variance within groups)"
+            )
     return out

@@ -1,4 +1,4 @@
-"""Several methods make one release: which columns and which requirements are whose."""
+"""Several methods in one release: which columns and requirements belong to which."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noren.schema.roles import Role
 
 
 class Part(NamedTuple):
-    """What one method has to do: the columns it sees, and the requirements it must meet."""
+    """The task of one method: its columns and requirements."""
 
     method: Method
     columns: tuple[str, ...]
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: Sequence[Method]) -> list[Part]:
-    """Which method sees which columns and must meet which requirements.
+    """Assign columns and requirements to the methods.
 
     A method that names no columns takes those that no other names. A requirement goes to the method of its columns,
     one on all quasi-identifiers to the method that forms classes, one on the whole release to none.
@@ -48,17 +48,17 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
 
 
 def idle_problems(parts: Sequence[Part]) -> list[Problem]:
-    """Methods that share a release and have nothing to do in it."""
-    hint = "Require something of its columns, or leave the method out."
+    """Return the problems of methods that have nothing to do in a release."""
+    hint = "Add a requirement on its columns, or remove the method."
     return [
-        Problem("method", f"no requirement is about the columns of {part.method.name!r}.", hint)
+        Problem("method", f"the columns of {part.method.name!r} have no requirement.", hint)
         for part in parts
         if len(parts) > 1 and not part.requirements
     ]
 
 
 def paired(grouping: Method, drawing: Method, columns: Mapping[str, Column]) -> tuple[Method, Method] | None:
-    """A method of classes for everything but the secrets, and one that draws those; None where there is no secret."""
+    """Return a method of classes combined with one that draws the secrets; None if there is no secret."""
     secrets = tuple(name for name, column in columns.items() if column.role is Role.SENSITIVE)
     if not secrets:
         return None
@@ -66,7 +66,7 @@ def paired(grouping: Method, drawing: Method, columns: Mapping[str, Column]) -> 
 
 
 def together(table: Table, parts: Sequence[Part], *, stage: Stage = quiet) -> Plan:
-    """What the methods decide, each for its own columns, as one plan."""
+    """Merge the decisions of the methods, each for its own columns, into one plan."""
     if idle := idle_problems(parts):
         raise PolicyError(idle)
     plans = []

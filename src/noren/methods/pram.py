@@ -1,4 +1,4 @@
-"""PRAM: every protected cell is published as one value, which chance may have changed.
+"""PRAM: every protected cell is published as one value, which may have been changed at random.
 
 With t-closeness on a column, the true value is kept as often as the bound for every distribution permits
 (rho <= ((1 + t) / (1 - t))^2); a budget of local privacy is split over its columns. Columns without a requirement are
@@ -28,43 +28,50 @@ if TYPE_CHECKING:
 
 
 class Pram(DrawingMethod):
-    """Keep a value with a published probability, else draw one by published shares."""
+    """Keep each value with a published probability, or replace it by a value drawn with published shares."""
 
     name: Literal["pram"] = "pram"
-    sentence: ClassVar[str] = "Values of some columns were changed at random, with published probabilities."
+    sentence: ClassVar[str] = "Values of some columns are changed at random, with published probabilities."
     keep: dict[str, float] = Field(
         default_factory=dict,
-        description="Probability that a value is kept, by column; chosen from the requirements where nothing is said.",
+        description="Probability that a value is kept, by column; by default it follows from the requirements.",
     )
     prior: Literal["uniform", "data"] = Field(
         default="uniform",
-        description="How other values are drawn: alike, or by the rounded distribution of the column, which tells it.",
+        description=(
+            'How other values are drawn: with equal probability ("any"), or by the rounded distribution of the column '
+            '("data"), which discloses it.'
+        ),
     )
     grid: int = Field(
         default=50,
         ge=10,
         le=10_000,
-        description='Parts to which prior = "data" rounds a distribution; fewer where one would be of few people.',
+        description=(
+            'Number of parts to which prior = "data" rounds a distribution; fewer if a part would be of few people.'
+        ),
     )
 
     @field_validator("keep")
     @classmethod
     def _probabilities(cls, value: dict[str, float]) -> dict[str, float]:
         if any(not 0 < keep < 1 for keep in value.values()):
-            raise ValueError("keep lies between 0 and 1: at 1 nothing would be changed, at 0 nothing be said")
+            raise ValueError(
+                "keep must be above 0 and below 1: 1 would change nothing, and 0 would publish no information"
+            )
         return value
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import Silent
 
-        return Silent("values are changed for each record alone, and no record decides about another")
+        return Silent("values are changed for each record independently of all others")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []
         for number, model in enumerate(requirements, 1):
             if not model.judges_changed:
-                message = f"the method 'pram' changes values, about which {model.model} makes no statement."
-                hint = 'Ask for t-closeness or local-privacy, or use another method, for example "decoys".'
+                message = f"the method 'pram' changes values, which {model.model} cannot judge."
+                hint = 'Require t-closeness or local-privacy, or use another method, for example "decoys".'
                 found.append(Problem(f"require[{number}].model", message, hint))
         for name in self.keep:
             if name not in roles:
@@ -106,5 +113,5 @@ class Pram(DrawingMethod):
             if design.tells:
                 notes.append(f"{name}: {design.tells}")
             if name not in required:
-                notes.append(f"{name}: no requirement speaks of it, so nothing is promised")
+                notes.append(f"{name}: no requirement covers it, so nothing is guaranteed")
         return Plan(changes, notes=notes)

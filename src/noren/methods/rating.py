@@ -1,4 +1,4 @@
-"""Rating (Liu et al.): every protected column as groups of values of its own, independent of the other columns."""
+"""Rating (Liu et al.): separate groups of values for every protected column, independent of the other columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Rating(ClassMethod):
-    """Publish a group instead of every protected cell, and beside them what each group of a column holds.
+    """Publish a group number instead of every protected cell, and a table with the values of each group.
 
     Every column has its own l. Sensitive columns that also identify are protected like any other; columns without a
     requirement stay as they are. Records of values that are too common are dropped up to the suppression limit,
@@ -28,7 +28,7 @@ class Rating(ClassMethod):
 
     name: Literal["rating"] = "rating"
     sentence: ClassVar[str] = (
-        "Each protected column is published as groups, and a second table tells what each group holds."
+        "Each protected column is published as numbers of groups, and a second table lists the values of each group."
     )
     hides_quasi: ClassVar[bool] = False
     whole_people: ClassVar[bool] = False
@@ -37,7 +37,7 @@ class Rating(ClassMethod):
         from noren.methods.mechanism.rule import Silent
 
         return Silent(
-            "who is put together is drawn at random among the records of each value; whose value is whose is not told"
+            "groups are drawn at random from the records of each value; which record has which value is not published"
         )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:

@@ -14,9 +14,8 @@ from pydantic import Field
 
 from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
-from noren.methods.along import eligible_caps
 from noren.methods.base import ClassMethod, Method
-from noren.methods.hilbert import Classes, Task, along_curve, one_column_problems
+from noren.methods.hilbert import Classes, Task, along_curve, eligible_caps, one_column_problems
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import offsets_of, owners, ranges, row_numbers
@@ -28,31 +27,35 @@ if TYPE_CHECKING:
 
 
 class ThreePhase(ClassMethod):
-    """Publish records with equal quasi-identifiers as they are where their secrets are diverse enough.
+    """Publish groups of records with equal quasi-identifiers exactly if their secrets are diverse enough.
 
-    Records of too common secrets move to a residue, which grows until it is diverse itself. Which records of a secret
-    move is left to chance. Groups that fall short of another requirement join the residue as a whole. A residue that
-    fits the suppression limit is dropped; then it need not grow.
+    Records with too frequent secrets move to a residue, which grows until it is diverse too. The records that move are
+    drawn at random. Groups that fall short of another requirement join the residue as a whole. A residue that fits the
+    suppression limit is dropped; then it need not grow.
     """
 
     name: Literal["three-phase"] = "three-phase"
     sentence: ClassVar[str] = (
-        "Records with equal values are published as they are where their secrets differ "
-        "enough; the others are moved together."
+        "Groups of records with equal quasi-identifiers are published exactly where their secrets differ enough; "
+        "the others are combined into a residue."
     )
     first_phase: ClassVar[bool] = True
-    apart: ClassVar[bool] = True
     refine: bool = Field(
-        default=True, description="Split the residue along a Hilbert curve (TP+) instead of one class of stars (TP)."
+        default=True,
+        description=(
+            "Split the residue along a Hilbert curve (TP+) instead of suppressing its quasi-identifiers as one class "
+            "(TP)."
+        ),
     )
     l: int | None = Field(
-        default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
+        default=None, ge=2, description="Secrets per group; by default the smallest number that meets the requirements."
     )
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.moves import Moves
 
-        return Moves("records of a secret that is too common in their group of equal people move to a residue")
+        says = "records with a secret that is too frequent among people with equal quasi-identifiers move to a residue"
+        return Moves(says, along_curve=self.refine)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
@@ -97,7 +100,8 @@ class ThreePhase(ClassMethod):
     def _enough(
         self, task: Task, classes: NDArray[np.int64], kept: NDArray[np.bool_], needed: Compiled
     ) -> NDArray[np.bool_]:
-        """The residue; if that is too little for one class, with the smallest group that helps, else all records."""
+        """Return the residue; if it is too small for one class, with the smallest group that suffices, otherwise all
+        records."""
         residue = kept & (classes < 0)
         if not residue.any() or not task.fails(residue, needed):
             return residue
@@ -106,14 +110,15 @@ class ThreePhase(ClassMethod):
         if len(helpful):
             more = residue | (classes == helpful[sizes[helpful].argmin()])
             if not task.fails(more, needed):
-                return more
+                return np.asarray(more)
         return kept
 
 
 def first_phase(
     bounds: NDArray[np.int64], counts: NDArray[np.int64], l: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """While a group is not eligible one record of a pillar leaves it: what stays of every entry, sizes and heights."""
+    """Move a record of a most frequent secret out of each group until it is eligible: return the remaining entries,
+    sizes and heights."""
     owner, high = owners(bounds), eligible_caps(bounds, counts, l)
     left = np.minimum(counts, high[owner])
     return left, np.bincount(owner, left, minlength=len(high)).astype(np.int64), high
@@ -128,13 +133,13 @@ def three_phase(
     walk: NDArray[np.int64],
     group_walk: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """How many records of every entry stay, and how many records were in the residue after each phase.
+    """Return how many records of every entry stay, and the size of the residue after each phase.
 
     Entries bounds[g] <= e < bounds[g + 1] of group g say that counts[e] of its records have value values[e].
     walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
     The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
     """
-    from noren.methods.three_phase_kernels import Listed, Stock, later_phases
+    from noren.methods.curve_kernels import Listed, Stock, later_phases
 
     left, size, high = first_phase(bounds, counts, l)
     residue = np.bincount(values, counts - left, minlength=m).astype(np.int64)
@@ -145,14 +150,14 @@ def three_phase(
 
 
 def _without(task: Task, classes: NDArray[np.int64], needed: Compiled) -> NDArray[np.int64]:
-    """The groups that meet what is needed; the others dissolve."""
+    """Return the groups that meet the requirements; the others are dissolved."""
     failing = task.failing(classes, int(classes.max(initial=-1)) + 1, needed)
     return np.where((classes >= 0) & np.append(failing, False)[classes], -1, classes)
 
 
 @dataclass(frozen=True)
 class SecretCounts:
-    """How often each secret occurs in each group of equal quasi-identifiers, and the order in which both are tried."""
+    """The counts of each secret in each group of equal quasi-identifiers, and the order in which both are tried."""
 
     group: NDArray[np.int64]
     """The group of every record."""
@@ -188,9 +193,9 @@ class SecretCounts:
         return len(self.bounds) - 1
 
     def staying(self, left: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The group of every record that stays in it, -1 for the others."""
+        """Return the group of every record that stays in it, -1 for the others."""
         return np.where(self.within < left[self.entry], self.group, -1)
 
     def counted(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The entries of some records only: of every entry the first ones."""
+        """Return the entries of some records only: of every entry the first ones."""
         return np.bincount(self.entry[kept], minlength=len(self.counts))

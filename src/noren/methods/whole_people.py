@@ -1,4 +1,4 @@
-"""Classes of whole people, for every method that makes quasi-identifiers general.
+"""Classes of whole people, for every method that generalises quasi-identifiers.
 
 Whoever knows a person's quasi-identifiers in all of their rows intersects the classes that cover each of them. So a
 method decides about people, each once and with what is typical of their rows, and what a class publishes covers every
@@ -43,7 +43,8 @@ T = TypeVar("T")
 
 
 def plan_for_people(records: Records, members: Members, decide: Decide) -> Plan:
-    """What is published of all rows, where `decide` chooses for people of one row each. No row is left out alone."""
+    """Return the plan of all rows, where `decide` chooses for people of one row each. No row is suppressed by
+    itself."""
     assert records.people is not None
     people = records.people
     persons, others = one_row_each(records), replace(members, records=one_row_each(members.records), people=None)
@@ -66,7 +67,7 @@ def plan_for_people(records: Records, members: Members, decide: Decide) -> Plan:
 
 
 def one_row_each(records: Records) -> Records:
-    """Everybody with what is typical of their rows: the middle of an ordered column, else the commonest value."""
+    """Return one typical row of each person: the middle of an ordered column, otherwise the most frequent value."""
     assert records.people is not None
     n = int(records.people.max(initial=-1)) + 1
     codes = {name: _typical(column, records.codes[name], records.people) for name, column in records.columns.items()}
@@ -88,8 +89,8 @@ def _typical(column: Column, codes: NDArray, people: NDArray[np.int64]) -> NDArr
 def by_number_of_rows(
     rows: NDArray[np.int64], attempt: Callable[[NDArray[np.int64]], T | None]
 ) -> list[tuple[NDArray[np.int64], T]]:
-    """What is made of people with as many rows as each other, set by set. Sets of which nothing can be made are put
-    together with the next; nothing where that does not help either."""
+    """Decide for people with equally many rows, set by set. A set that fails is merged with the next; the list is empty
+    if that does not help."""
     order = np.argsort(-rows, kind="stable")
     out: list[tuple[NDArray[np.int64], T]] = []
     waiting = order[:0]
@@ -107,15 +108,15 @@ def by_number_of_rows(
 
 @dataclass(frozen=True)
 class _Together:
-    """What was decided for people, put together."""
+    """The combined decisions for people."""
 
     classes: NDArray[np.int64]
-    """The class of every person; -1 for those who are left out."""
+    """The class of every person; -1 for the suppressed people."""
     groups: dict[str, NDArray[np.int64]]
     """Per column that is published as means or in groups: the group of every person."""
     averaged: frozenset[str]
     secrets: dict[str, Recode]
-    """Per sensitive column with general values: the node of every person."""
+    """Per sensitive column with generalised values: the node of every person."""
     notes: tuple[str, ...]
     plan: Plan
 
@@ -141,12 +142,12 @@ class _Together:
         averaged = frozenset(name for _, plan in decided for name in plan.averaged)
         notes = tuple(dict.fromkeys(note for _, plan in decided for note in plan.notes))
         if len(decided) > 1:
-            notes = (f"people were put together in {len(decided)} sets of as many rows each", *notes)
+            notes = (f"people were grouped in {len(decided)} sets by their number of rows", *notes)
         largest = max(decided, key=lambda one: len(one[0]))[1]
         return cls(classes, groups, averaged, secrets, notes, largest)
 
     def over(self, records: Records, given: Set[str]) -> Plan:
-        """The same, said of every row: by the nodes of hierarchies that are given, else by what a class covers."""
+        """Return the same for every row: by the nodes of given hierarchies, otherwise by what a class covers."""
         people = records.people
         assert people is not None
         rows, count = self.classes[people], int(self.classes.max(initial=-1)) + 1
@@ -170,7 +171,7 @@ class _Together:
 
 
 def _classes(persons: Records, plan: Plan) -> NDArray[np.int64]:
-    """The class of everybody, as quasi-identifiers show it."""
+    """Return the class of every person by quasi-identifiers."""
     parts, sizes = [], []
     for name in persons.quasi:
         one = plan.of(name)
@@ -181,7 +182,8 @@ def _classes(persons: Records, plan: Plan) -> NDArray[np.int64]:
 
 
 def _covering(column: Column, decided: Recode, codes: NDArray, people: NDArray[np.int64]) -> Recode:
-    """A secret's general value in every row of a person: the one that was decided, or the least that covers all."""
+    """Return a secret's generalised value in every row of a person: the decided one, or the smallest that covers
+    all."""
     node = decided.data[people]
     inside = decided.nodes.covers(node, codes)
     short = np.zeros(len(decided.data), bool)
@@ -197,8 +199,8 @@ def _covering(column: Column, decided: Recode, codes: NDArray, people: NDArray[n
 
 
 def one_row_published(published: Published, table: Records) -> tuple[Published, Records]:
-    """A release with one row a person, and the people as the method saw them: what somebody replays who knows that
-    classes are made of people. In which set of as many rows everybody was decided is one more column that is known.
+    """Return a release with one row a person and the people as the method saw them, for a replay. The set of people
+    with equally many rows is an additional known column.
 
     Only where the store says whose row each is; a release in which somebody is in several classes stays as it is.
     """
@@ -227,7 +229,7 @@ def one_row_published(published: Published, table: Records) -> tuple[Published, 
 
 
 def _sets(rows: NDArray[np.int64], people: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The set in which everybody was decided: numbers of rows that share a class were put together."""
+    """Return the set in which everybody was decided, from the numbers of rows that share a class."""
     found, number = np.unique(rows, return_inverse=True)
     number = number.ravel()
     low = np.full(int(classes.max(initial=-1)) + 1, len(found))
@@ -240,7 +242,7 @@ def _sets(rows: NDArray[np.int64], people: NDArray[np.int64], classes: NDArray[n
 
 
 def published_people(published: Published) -> NDArray[np.int64]:
-    """Whose every row is, in the order of the store, which says it."""
+    """Return the person of every row, in the order of the store."""
     some = published.statements[:1]
     parts = [batch[PERSON].data for batch in published.store.batches(some)]  # type: ignore[attr-defined]
     return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])

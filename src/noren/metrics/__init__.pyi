@@ -1,4 +1,4 @@
-"""The names of `noren.metrics`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.metrics` and where each lives: for type checkers, and at run time."""
 
 from noren.metrics.classification import PreservedRules as PreservedRules
 from noren.metrics.classification import TreeAccuracy as TreeAccuracy
@@ -16,8 +16,6 @@ from noren.metrics.general import GeneralTable as GeneralTable
 from noren.metrics.general import view_of as view_of
 from noren.metrics.information import Utility as Utility
 from noren.metrics.information import column_information as column_information
-from noren.metrics.information import excess_of_classes as excess_of_classes
-from noren.metrics.information import excessive_protection as excessive_protection
 from noren.metrics.information import information_score as information_score
 from noren.metrics.information import quasi_utility_score as quasi_utility_score
 from noren.metrics.information import sensitive_utility_score as sensitive_utility_score
@@ -29,7 +27,6 @@ from noren.metrics.losses import discernibility_loss as discernibility_loss
 from noren.metrics.losses import granularity_score as granularity_score
 from noren.metrics.losses import ncp_loss as ncp_loss
 from noren.metrics.losses import non_uniform_entropy_loss as non_uniform_entropy_loss
-from noren.metrics.losses import normalised_class_size_loss as normalised_class_size_loss
 from noren.metrics.queries import DrawnColumn as DrawnColumn
 from noren.metrics.queries import Workload as Workload
 from noren.metrics.queries import WorkloadError as WorkloadError
@@ -38,15 +35,6 @@ from noren.metrics.queries import query_error as query_error
 from noren.metrics.queries import random_workload as random_workload
 from noren.metrics.queries import true_counts as true_counts
 from noren.metrics.queries import workload_error as workload_error
-from noren.metrics.strength import Eligibility as Eligibility
-from noren.metrics.strength import EligibleRanges as EligibleRanges
-from noren.metrics.strength import RecursiveBound as RecursiveBound
-from noren.metrics.strength import eligibility as eligibility
-from noren.metrics.strength import eligible_ranges as eligible_ranges
-from noren.metrics.strength import envelope as envelope
-from noren.metrics.strength import largest_c as largest_c
-from noren.metrics.strength import strength_table as strength_table
-from noren.metrics.strength import weakest_simple as weakest_simple
 from noren.metrics.term_losses import BeliefChange as BeliefChange
 from noren.metrics.term_losses import TermLoss as TermLoss
 from noren.metrics.term_losses import TermWorkload as TermWorkload
@@ -54,11 +42,5 @@ from noren.metrics.term_losses import belief_change as belief_change
 from noren.metrics.term_losses import estimated_term_counts as estimated_term_counts
 from noren.metrics.term_losses import joint_terms as joint_terms
 from noren.metrics.term_losses import term_loss as term_loss
-from noren.metrics.term_losses import term_query_error as term_query_error
 from noren.metrics.term_losses import term_workload as term_workload
 from noren.metrics.term_losses import true_term_counts as true_term_counts
-from noren.metrics.violation import ViolationRate as ViolationRate
-from noren.metrics.violation import exact_rate as exact_rate
-from noren.metrics.violation import theorem_bound as theorem_bound
-from noren.metrics.violation import violation_of_table as violation_of_table
-from noren.metrics.violation import violation_rate as violation_rate

@@ -1,8 +1,8 @@
-"""What a learner still gets out of a release (paper 004, section 5.3.2): decision trees and classification rules.
+"""The use of a release for machine learning (paper 004, section 5.3.2): decision trees and classification rules.
 
-A general value is replaced by a base value drawn at random among those it covers (from a group: as often as its counts
-say), and the learner then works as on ordinary data. Draws come from a seeded generator, so that a figure repeats;
-they measure a release and are no part of one.
+A generalised value is replaced by a base value drawn at random among those it covers (from a group: as often as its
+counts say), and the learner then works as on ordinary data. Draws come from a seeded generator, so that a figure
+repeats; they measure a release and are no part of one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from noren.ragged import offsets_of, owners, runs
 
 @dataclass(frozen=True)
 class TreeAccuracy:
-    """Decision trees learned from the release and from the original, both tested on the original."""
+    """The accuracy of decision trees trained on the release and on the original, both tested on the original."""
 
     ratio: float
     """rca: mean over the rounds of released / original accuracy; higher is better, 1 if nothing was lost."""
@@ -34,7 +34,7 @@ class TreeAccuracy:
 
 @dataclass(frozen=True)
 class PreservedRules:
-    """Classification rules of the original, and how many of them the release still shows."""
+    """Classification rules of the original, and how many of them the release preserves."""
 
     original: int
     preserved: float
@@ -43,16 +43,16 @@ class PreservedRules:
 
     @property
     def share(self) -> float | None:
-        """Preserved rules over those of the original; None if the original has none."""
+        """Return the share of preserved rules; None if the original has none."""
         return self.preserved / self.original if self.original else None
 
 
 def random_leaves(column: GeneralColumn, keep: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
-    """A base code for every kept record, drawn among the values its cell leaves open."""
+    """Draw a base code for every kept record among the possible values of its cell."""
     cells = column.cells[keep].astype(np.int64)
     if column.nodes is not None:
         flat, bounds = column.nodes.flat_members()
-        return flat[bounds[cells] + _below(np.diff(bounds)[cells], random)]
+        return np.asarray(flat[bounds[cells] + _below(np.diff(bounds)[cells], random)])
     if column.groups is not None:
         groups = column.groups
         below = offsets_of(groups.count)
@@ -61,16 +61,14 @@ def random_leaves(column: GeneralColumn, keep: NDArray[np.bool_], random: np.ran
     return cells
 
 
-def tree_accuracy(
-    table: GeneralTable, target: str, features: Sequence[str] | None = None, *, rounds: int = 10, seed: int = 0
-) -> TreeAccuracy:
-    """Ratio of classification accuracies, mean of `rounds` pairs of trees.
+def tree_accuracy(table: GeneralTable, target: str, *, rounds: int = 10, seed: int = 0) -> TreeAccuracy:
+    """Return the ratio of classification accuracies, averaged over `rounds` pairs of trees.
 
     Trees split by entropy, grow fully and see a column's codes in the order of its domain. Features are the
-    quasi-identifiers unless named. Needs scikit-learn.
+    quasi-identifiers. Needs scikit-learn.
     """
     learner = _learner()
-    names = _features(table, target, features, rounds)
+    names = _features(table, target, rounds)
     truth = np.column_stack([table.columns[name].truth for name in names])
     labels = table.columns[target].truth
     random = np.random.default_rng(seed)
@@ -86,24 +84,23 @@ def tree_accuracy(
 def preserved_rules(
     table: GeneralTable,
     target: str,
-    features: Sequence[str] | None = None,
     *,
     accuracy: float = 0.7,
     support: int = 250,
     rounds: int = 10,
     seed: int = 0,
 ) -> PreservedRules:
-    """How many rules of one or two conditions are found in both tables.
+    """Count the rules of one or two conditions that are found in both tables.
 
     A rule "column = value (and column = value) => class" is found in a table if its conditions cover at least
     `support` records and at least the share `accuracy` of them has the class.
     """
     if not 0 < accuracy <= 1 or support < 1:
         raise QueryError(
-            f"accuracy {accuracy:g} and support {support} select no rules.",
-            hint="Accuracy is above 0 and at most 1, support at least 1.",
+            f"accuracy {accuracy:g} or support {support} is out of range.",
+            hint="Give an accuracy above 0 and at most 1, and a support of at least 1.",
         )
-    names = _features(table, target, features, rounds)
+    names = _features(table, target, rounds)
     kinds = [len(table.columns[name].domain) for name in (*names, target)]
     everyone = [table.columns[name].truth for name in (*names, target)]
     known = _rules(everyone, kinds, accuracy, support)
@@ -117,7 +114,7 @@ def preserved_rules(
 
 
 def _rules(columns: Sequence[NDArray], kinds: Sequence[int], accuracy: float, support: int) -> list[NDArray[np.int64]]:
-    """For each column and each pair of columns, the rules as numbers ((value, value), class)."""
+    """Return for each column and each pair of columns the rules as numbers ((value, value), class)."""
     *features, target = columns
     classes = kinds[-1]
     places = range(len(features))
@@ -134,25 +131,21 @@ def _rules(columns: Sequence[NDArray], kinds: Sequence[int], accuracy: float, su
     return out
 
 
-def _features(table: GeneralTable, target: str, features: Sequence[str] | None, rounds: int) -> list[str]:
+def _features(table: GeneralTable, target: str, rounds: int) -> list[str]:
     table.column(target)
-    names = [name for name in table.quasi if name != target] if features is None else list(features)
-    for name in names:
-        table.column(name)
-    if not names or target in names:
-        raise QueryError(
-            f"nothing is left to learn {target!r} from." if not names else f"{target!r} cannot explain itself.",
-            hint="Name the columns to learn from.",
-        )
+    names = [name for name in table.quasi if name != target]
+    if not names:
+        message = f"no column is left from which {target!r} could be predicted."
+        raise QueryError(message, hint="Give another column the role of a quasi-identifier.")
     if rounds < 1:
         raise QueryError(f"{rounds} rounds measure nothing.", hint="Ask for at least one.")
     if table.dropped == table.n:
-        raise QueryError("no record is published.", hint="There is nothing to learn from.")
+        raise QueryError("no record is published.", hint="Publish a release with at least one record first.")
     return names
 
 
 def _below(size: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
-    """A uniformly random number from 0 to size - 1, for every size."""
+    """Return a uniformly random number from 0 to size - 1, for every size."""
     return random.integers(0, np.maximum(size, 1))
 
 

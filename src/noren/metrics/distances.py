@@ -1,4 +1,4 @@
-"""How far an estimate is from the truth: smaller is better, and the unit is always said.
+"""Distances between estimated and true counts, with their units; smaller is better.
 
 Definitions 7 to 9 of paper 000 are on counts; divided by the number of records they are on relative frequencies, and
 figures of the two kinds cannot be compared. Each function takes estimate and truth of the same shape (any number of
@@ -20,7 +20,7 @@ LossFunction = Callable[[ArrayLike, ArrayLike, bool], float]
 
 @dataclass(frozen=True)
 class Loss:
-    """One measured loss: which, in which unit, how much."""
+    """One measured loss: name, unit and amount."""
 
     name: str
     unit: Unit
@@ -28,19 +28,19 @@ class Loss:
 
 
 def l1_loss(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> float:
-    """Sum of absolute differences (Definition 7). Relative: 0 to 2 for N non-negative records in all."""
+    """Return the sum of absolute differences (Definition 7). Relative: 0 to 2 if both have N records."""
     x_hat, x = _scaled(estimate, truth, relative)
     return float(np.abs(x - x_hat).sum())
 
 
 def l2_loss(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> float:
-    """Square root of the sum of squared differences (Definition 8)."""
+    """Return the square root of the sum of squared differences (Definition 8)."""
     x_hat, x = _scaled(estimate, truth, relative)
     return float(np.sqrt(((x - x_hat) ** 2).sum()))
 
 
 def hellinger_loss(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> float:
-    """sqrt(sum (sqrt x - sqrt xhat)^2 / 2) (Definition 9): the same gap weighs more on a small cell.
+    """Return sqrt(sum (sqrt x - sqrt xhat)^2 / 2) (Definition 9), which gives small cells more weight.
 
     Negative estimates, which linear inversion may give, count as 0.
     """
@@ -49,7 +49,7 @@ def hellinger_loss(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> flo
 
 
 def mse_loss(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> float:
-    """Mean of squared differences over all cells (paper 003, equation 18, is the relative one)."""
+    """Return the mean of squared differences over all cells (paper 003, equation 18, is the relative one)."""
     x_hat, x = _scaled(estimate, truth, relative)
     return float(((x - x_hat) ** 2).mean())
 
@@ -63,7 +63,7 @@ METRICS: dict[str, LossFunction] = {
 
 
 def measure(name: str, estimate: ArrayLike, truth: ArrayLike, *, relative: bool = True) -> Loss:
-    """The named loss, with its unit."""
+    """Return the named loss with its unit."""
     if name not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}. Got {name!r} instead.")
     unit: Unit = "relative frequencies" if relative else "counts"
@@ -71,7 +71,7 @@ def measure(name: str, estimate: ArrayLike, truth: ArrayLike, *, relative: bool 
 
 
 def _scaled(estimate: ArrayLike, truth: ArrayLike, relative: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both arrays, divided by the true number of records if asked: an estimate that misses N is not forgiven."""
+    """Return both arrays, divided by the true number of records if requested."""
     x_hat, x = np.asarray(estimate, np.float64), np.asarray(truth, np.float64)
     if x_hat.shape != x.shape:
         raise ValueError(f"estimate and truth differ in shape: {x_hat.shape} and {x.shape}.")

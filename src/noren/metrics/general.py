@@ -1,6 +1,6 @@
-"""What a generalised or grouped release says about every original record: the common view of the metrics.
+"""The common view of a generalised or grouped release for the metrics.
 
-A column of the view keeps the true codes beside what was published: a node (somewhere under this general value), a
+A column of the view keeps the true codes beside what was published: a node (somewhere under this generalised value), a
 group (one of this group's values, with their counts), or the value itself. The truth is here, so a view never leaves
 the holder.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noren.engines import Group, Plan, Recode, Records
+from noren.engines.records import WithRoles
 from noren.errors import QueryError, list_columns
 from noren.ragged import row_numbers
 from noren.schema.column import Column
@@ -23,12 +24,10 @@ from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.statements import GroupTable
 
-QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
-
 
 @dataclass(frozen=True)
 class GeneralColumn:
-    """One column of all original records: the truth, and what a plan publishes instead."""
+    """One column of all original records: true values, and what a plan publishes instead."""
 
     column: Column
     truth: NDArray
@@ -40,44 +39,44 @@ class GeneralColumn:
     def name(self) -> str:
         return self.column.name
 
-    @property
+    @cached_property
     def role(self) -> Role:
         return self.column.role
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         return self.column.domain
 
     @property
     def nodes(self) -> Nodes | None:
-        """The general values, where such are published."""
+        """Return the generalised values, if the column has them."""
         return self.change.nodes if isinstance(self.change, Recode) else None
 
     @property
     def groups(self) -> GroupTable | None:
-        """What the groups hold, where groups are published."""
+        """Return the contents of the groups, if the column has groups."""
         return self.change.table if isinstance(self.change, Group) else None
 
     @property
     def kinds(self) -> int:
-        """How many different cells the column may publish."""
+        """Return how many different cells the column may publish."""
         if self.nodes is not None:
             return len(self.nodes)
         return len(self.domain) if self.groups is None else self.groups.groups
 
     @property
     def cells(self) -> NDArray:
-        """(n,) number of every record's published cell: its node, its group or its value."""
+        """Return the number of every record's published cell: its node, its group or its value."""
         return self.truth if self.change is None else self.change.data
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How often every base value occurs in the original."""
+        """Return how often every base value occurs in the original."""
         return np.bincount(self.truth, minlength=len(self.domain))
 
     @cached_property
     def spread(self) -> NDArray[np.int64]:
-        """How many base values every kind of cell leaves open: leaves of a node, different values of a group."""
+        """Return how many base values every kind of cell leaves possible."""
         if self.nodes is not None:
             return self.nodes.sizes
         if self.groups is not None:
@@ -86,7 +85,8 @@ class GeneralColumn:
 
     @cached_property
     def belongs_to_tree(self) -> bool:
-        """Whether the nodes are those of a hierarchy: their first d are the base values, as `tree_of` numbers them."""
+        """Return whether the nodes are those of a hierarchy: their first d are the base values, as `tree_of` numbers
+        them."""
         if self.nodes is None:
             return False
         base = np.arange(self.nodes.d)
@@ -94,7 +94,7 @@ class GeneralColumn:
         return len(self.nodes) >= len(base) and bool(((same == base) & (self.nodes.sizes[: len(base)] == 1)).all())
 
     def overlap(self, chosen: ArrayLike) -> NDArray[np.float64]:
-        """For every kind of cell, which share of it lies in a set of base values: (d,) or (sets, d) weights 0 to 1.
+        """Return which share of every kind of cell is in a set of base values: (d,) or (sets, d) weights 0 to 1.
 
         The values under a node count alike, those of a group by their published counts.
         """
@@ -111,8 +111,8 @@ class GeneralColumn:
 
 
 @dataclass(frozen=True)
-class GeneralTable:
-    """All original records beside what was published of them."""
+class GeneralTable(WithRoles):
+    """All original records and what was published of them."""
 
     columns: Mapping[str, GeneralColumn]
     keep: NDArray[np.bool_]
@@ -127,35 +127,27 @@ class GeneralTable:
 
     @property
     def n(self) -> int:
-        """Original records."""
+        """Return the number of original records."""
         return len(self.keep)
 
     @cached_property
     def dropped(self) -> int:
         return int(self.n - self.keep.sum())
 
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        return tuple(name for name, column in self.columns.items() if column.role in QUASI)
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        return tuple(name for name, column in self.columns.items() if column.role.needs_requirement)
-
-    @property
+    @cached_property
     def measured(self) -> tuple[str, ...]:
-        """Quasi-identifiers and sensitive columns: the attributes of the papers. Plain columns lose nothing."""
+        """Return quasi-identifiers and sensitive columns, which the metrics measure. Plain columns have no loss."""
         return tuple(name for name in self.columns if name in self.quasi or name in self.sensitive)
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
-        """Class of every kept record: records whose published quasi-identifiers are equal look alike."""
+        """Return the equivalence class of every published record."""
         rows = [self.columns[name].cells[self.keep] for name in self.quasi]
         return row_numbers(rows, [self.columns[name].kinds for name in self.quasi], int(self.keep.sum()))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Records of every class."""
+        """Return the number of records of every class."""
         return np.bincount(self.classes) if len(self.classes) else np.zeros(0, np.int64)
 
     def column(self, name: str) -> GeneralColumn:
@@ -164,46 +156,30 @@ class GeneralTable:
         return self.columns[name]
 
     def quasi_columns(self) -> list[GeneralColumn]:
-        """The quasi-identifiers, at least one."""
+        """Return the quasi-identifiers, at least one."""
         if not self.quasi:
             raise QueryError(
-                "the table has no quasi-identifier, so no loss of one.", hint="Give a column that role in the policy."
+                "the table has no quasi-identifier, so their loss cannot be measured.",
+                hint="Give a column that role in the policy.",
             )
         return [self.columns[name] for name in self.quasi]
 
 
 def view_of(records: Records, plan: Plan) -> GeneralTable:
-    """Truth beside publication: the records that a method saw, and what it decided. It never leaves the holder."""
+    """Return the records that a method saw, with its decisions. For the holder only."""
     means = {name: one.covered for name, one in plan.averaged.items() if one.covered is not None}
     recoded = plan.recoded | means
     columns = {n: GeneralColumn(column, records.codes[n], recoded.get(n)) for n, column in records.columns.items()}
     return GeneralTable(columns, np.ones(records.n, bool) if plan.keep is None else plan.keep)
 
 
-def general_table(
-    roles: Mapping[str, Role],
-    domains: Mapping[str, Domain],
-    codes: Mapping[str, NDArray],
-    recoded: Mapping[str, tuple[Nodes | GroupTable, NDArray]],
-    keep: NDArray[np.bool_] | None = None,
-) -> GeneralTable:
-    """The view of a table made by hand: true codes, and (nodes or groups, cell per record) where recoded."""
-    n = len(next(iter(codes.values())))
-    columns = {name: Column(role=roles[name]).met(name, domains[name]) for name in codes}
-    changes = {
-        name: Recode(what, data) if isinstance(what, Nodes) else Group(what, data)
-        for name, (what, data) in recoded.items()
-    }
-    return view_of(Records(n, columns, codes), Plan(changes, keep))
-
-
 def node_totals(nodes: Nodes, weights: NDArray) -> NDArray:
-    """Sum of the weights (d,) or (sets, d) of the base values under every node."""
+    """Return the sum of the weights (d,) or (sets, d) of the base values under every node."""
     below = _running(weights)
     return np.add.reduceat(below[..., nodes.stops] - below[..., nodes.starts], nodes.bounds[:-1], axis=-1)
 
 
 def _running(weights: NDArray) -> NDArray:
-    """Sums of the first 0, 1, ... weights along the last axis."""
+    """Return sums of the first 0, 1, ... weights along the last axis."""
     start = np.zeros((*weights.shape[:-1], 1), weights.dtype)
     return np.concatenate([start, np.cumsum(weights, axis=-1)], axis=-1)

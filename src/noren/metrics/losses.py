@@ -1,4 +1,4 @@
-"""Losses of generalised releases: what the cells no longer say, and how many records look alike.
+"""Losses of generalised releases: lost detail of cells, and sizes of equivalence classes.
 
 Mean over records and quasi-identifiers, dropped records included at full loss, so that dropping never pays. The
 figures of different tools compare only under the same rule for one cell; each function says its own.
@@ -23,18 +23,18 @@ from noren.schema.kinds import CALENDAR, NUMERIC
 
 
 def ncp_loss(table: GeneralTable) -> float:
-    """Normalised certainty penalty, 0 to 1. A cell of a numeric column without hierarchy loses (high - low) / range of
-    the domain; any other (values it covers - 1) / (values of the domain - 1); a dropped record loses 1."""
+    """Return the normalised certainty penalty, 0 to 1. A cell of a numeric column without hierarchy loses (high - low)
+    / range of the domain; any other (values it covers - 1) / (values of the domain - 1); a dropped record loses 1."""
     return _mean_over_cells(table, _certainty_penalty)
 
 
 def granularity_score(table: GeneralTable) -> float:
-    """1 - mean of (leaves under the cell - 1) / (values of the domain - 1); a dropped record scores 0."""
+    """Return 1 - mean of (leaves under the cell - 1) / (values of the domain - 1); a suppressed record scores 0."""
     return 1 - _mean_over_cells(table, _leaf_share)
 
 
 def non_uniform_entropy_loss(table: GeneralTable) -> float:
-    """Bits needed to get back from cells to true values, over the bits at full suppression: 0 to 1.
+    """Return the bits needed to recover true values from cells, divided by the bits at full suppression: 0 to 1.
 
     A cell costs -log2 P(true value | cell), P from the frequencies of the original column; in a group from the
     group's published counts (de Waal and Willenborg 1999; Gionis and Tassa 2009).
@@ -56,21 +56,14 @@ def non_uniform_entropy_loss(table: GeneralTable) -> float:
 
 
 def average_class_size_loss(table: GeneralTable) -> float:
-    """Published records per class."""
+    """Return the mean number of published records per class."""
     if not len(table.sizes):
-        raise QueryError("no record is published.", hint="An empty table has no classes.")
+        raise QueryError("no record is published.", hint="Publish a release with at least one record first.")
     return float(table.sizes.mean())
 
 
-def normalised_class_size_loss(table: GeneralTable, k: int) -> float:
-    """Average class size over the k that was asked for: 1 is the best a k-anonymous table can do."""
-    if k < 1:
-        raise QueryError(f"k = {k} is below 1.", hint="k is the smallest permitted class.")
-    return average_class_size_loss(table) / k
-
-
 def discernibility_loss(table: GeneralTable) -> float:
-    """Sum over records of how many they cannot be told from: class size squared; n for each dropped record."""
+    """Return the discernibility: the sum of squared class sizes, plus n for each suppressed record."""
     return float((table.sizes.astype(np.float64) ** 2).sum() + float(table.dropped) * table.n)
 
 
@@ -89,19 +82,20 @@ GENERAL_METRICS: dict[str, Callable[[GeneralTable], float]] = {
 
 
 def _mean_over_cells(table: GeneralTable, loss: Callable[[GeneralColumn], NDArray[np.float64]]) -> float:
-    """Mean over records and quasi-identifiers of a loss that depends on the kind of cell; 1 for dropped records."""
+    """Return the mean over records and quasi-identifiers of a loss that depends on the kind of cell; 1 for dropped
+    records."""
     columns = table.quasi_columns()
     lost = sum(float(loss(column)[column.cells[table.keep]].sum()) + table.dropped for column in columns)
     return lost / (table.n * len(columns))
 
 
 def _leaf_share(column: GeneralColumn) -> NDArray[np.float64]:
-    """(values left open - 1) / (values - 1) for every kind of cell."""
+    """Return (possible values - 1) / (values - 1) for every kind of cell."""
     return np.maximum(column.spread - 1, 0) / max(1, len(column.domain) - 1)
 
 
 def _certainty_penalty(column: GeneralColumn) -> NDArray[np.float64]:
-    """As `_leaf_share`, but by width where intervals of numbers are published without a hierarchy."""
+    """Return the same as `_leaf_share`, but by width for intervals of numbers without a hierarchy."""
     domain, nodes = column.domain, column.nodes
     numeric = domain.edges is not None or domain.has_ends or domain.kind in (*NUMERIC, *CALENDAR)
     if nodes is None or column.belongs_to_tree or not numeric or not domain.is_ranked or len(domain.plain) < 2:

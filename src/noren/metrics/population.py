@@ -1,4 +1,4 @@
-"""How many people are unique in the population that a table was sampled from, estimated from its class sizes.
+"""Estimates of how many people are unique in the population of a sample, from class sizes.
 
 All three estimators see only how many classes of each size the sample has, and suppose that it was drawn at random
 with a known fraction pi of the population's N records.
@@ -34,7 +34,7 @@ STEPS = 45
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Uniques of a population by each way of estimating them, None where one cannot be fitted; and the one taken."""
+    """The estimates of population uniques by each model, None if one cannot be fitted; and the selected one."""
 
     population: int
     ways: Mapping[str, float | None]
@@ -46,12 +46,12 @@ class Uniqueness:
 
     @property
     def share(self) -> float:
-        """Uniques as a share of the population."""
+        """Return uniques as a share of the population."""
         return self.uniques / max(1, self.population)
 
 
 def uniqueness(sizes: NDArray[np.int64], fraction: float) -> Uniqueness:
-    """All estimates from the sizes of the sample's classes, and the one that the decision rule takes."""
+    """Return all estimates from the sizes of the sample's classes, and the one that the decision rule selects."""
     n, single = int(sizes.sum()), int((sizes == 1).sum())
     population = max(n, round(n / fraction))
     if not single or population == n:
@@ -69,7 +69,8 @@ def uniqueness(sizes: NDArray[np.int64], fraction: float) -> Uniqueness:
 
 
 def pitman(sizes: NDArray[np.int64], population: int) -> float | None:
-    """Expected uniques under Pitman's sampling formula, or None where its likelihood has no maximum inside."""
+    """Return the expected uniques under Pitman's sampling formula, or None if its likelihood has no interior
+    maximum."""
     from scipy.special import gammaln
 
     fitted = pitman_fit(sizes)
@@ -81,7 +82,7 @@ def pitman(sizes: NDArray[np.int64], population: int) -> float | None:
 
 
 def pitman_fit(sizes: NDArray[np.int64]) -> tuple[float, float] | None:
-    """Maximum likelihood of theta and alpha, 0 <= alpha < 1, theta > -alpha."""
+    """Return the maximum likelihood estimate of theta and alpha, 0 <= alpha < 1, theta > -alpha."""
     from scipy.optimize import minimize
     from scipy.special import digamma, gammaln
 
@@ -94,7 +95,7 @@ def pitman_fit(sizes: NDArray[np.int64]) -> tuple[float, float] | None:
     order = np.arange(1, classes)
 
     def chain(theta: float, alpha: float) -> tuple[float, float]:
-        """Sums of log(theta + i alpha) and of its inverse over i = 1, ..., classes - 1."""
+        """Return sums of log(theta + i alpha) and of its inverse over i = 1, ..., classes - 1."""
         if alpha < SMALL_ALPHA:  # there the closed forms cancel
             terms = theta + order * alpha
             return float(np.log(terms).sum()), float((1 / terms).sum())
@@ -129,7 +130,7 @@ def pitman_fit(sizes: NDArray[np.int64]) -> tuple[float, float] | None:
 
 
 def zayatz(sizes: NDArray[np.int64], population: int) -> float:
-    """Sample uniques times the chance that one is a population unique, scaled up to the population."""
+    """Return sample uniques times the probability that one is a population unique, scaled up to the population."""
     from scipy.special import gammaln
 
     n = int(sizes.sum())
@@ -153,7 +154,7 @@ def zayatz(sizes: NDArray[np.int64], population: int) -> float:
 
 
 def snb(sizes: NDArray[np.int64], population: int) -> float | None:
-    """Expected uniques under the slide negative binomial, or None where it cannot reproduce the sample.
+    """Return the expected uniques under the slide negative binomial, or None if it does not fit the sample.
 
     Sampling turns 1 + NB(a, b) into Bernoulli(pi) + NB(a, b') with b' = b / (b + pi (1 - b)).
     """
@@ -180,11 +181,11 @@ def snb(sizes: NDArray[np.int64], population: int) -> float | None:
 
 
 def _many(shape: NDArray, classes: int, population: int, pi: float) -> NDArray[np.float64]:
-    """How many classes the population has if the sample shows so many; not a number where none fits."""
+    """Return the number of classes in the population for a sample with so many; NaN if none fits."""
     low, high = np.full(len(shape), float(classes)), np.full(len(shape), float(population))
 
     def shown(total: NDArray) -> NDArray:
-        return total * (1 - (1 - pi) * _thinned(shape, total, population, pi) ** shape)
+        return np.asarray(total * (1 - (1 - pi) * _thinned(shape, total, population, pi) ** shape))
 
     fits = (shown(low) <= classes + 1e-9) & (shown(high) >= classes - 1e-9)
     for _ in range(STEPS):
@@ -195,13 +196,13 @@ def _many(shape: NDArray, classes: int, population: int, pi: float) -> NDArray[n
 
 
 def _thinned(shape: NDArray, total: NDArray, population: int, pi: float) -> NDArray:
-    """b' for the b that gives classes of population / total records on average."""
+    """Return b' for the b that gives classes of population / total records on average."""
     b = shape / (shape + population / total - 1)
     return np.asarray(b / (b + pi * (1 - b)))
 
 
 def _single(shape: NDArray, total: NDArray, population: int, pi: float) -> NDArray:
-    """Expected uniques of the sample."""
+    """Return the expected uniques of the sample."""
     b = _thinned(shape, total, population, pi)
     none = b**shape
     return np.asarray(total * ((1 - pi) * none * shape * (1 - b) + pi * none))
@@ -211,7 +212,7 @@ def _single(shape: NDArray, total: NDArray, population: int, pi: float) -> NDArr
 
 
 def expected_inverse(sizes: NDArray[np.int64], fraction: float) -> NDArray[np.float64]:
-    """E[1 / F | f]: the journalist's risk for sample classes of f records, F of them in the population.
+    """Return E[1 / F | f]: the journalist's risk for sample classes of f records, F of them in the population.
 
     F - f is negative binomial with f and pi (Benedetti and Franconi 1998), so this is the integral from 0 to 1 of
     w^(f - 1) pi / (pi + (1 - pi) w), taken in y = -f log w.

@@ -1,8 +1,8 @@
-"""Count queries on a generalised or grouped release against the original (paper 004, section 5.3.3).
+"""Errors of count queries on a generalised or grouped release (paper 004, section 5.3.3).
 
-A query asks how many records lie under a chosen general value in each of s columns, the sensitive one among them. A
-published record counts by the share of its cells that lies under the query's values, as if the values under a cell
-were equally likely (in a group: as often as its published counts say).
+A query asks how many records lie under a chosen generalised value in each of s columns, the sensitive one among them. A
+published record counts by the share of its cells that lies under the query's values, as if the values under a cell were
+equally likely (in a group: as often as its published counts say).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class WorkloadError:
-    """Relative errors |ACT - EST| / ACT of the queries that some record meets; lower is better."""
+    """The relative errors |ACT - EST| / ACT of queries with a positive true count; lower is better."""
 
     mean: float
     median: float
@@ -42,7 +42,7 @@ class WorkloadError:
 
 @dataclass(frozen=True)
 class Workload:
-    """Random queries: the base values each one asks for, in the columns it has a condition on."""
+    """Random queries: the base values of each condition."""
 
     chosen: Mapping[str, NDArray[np.bool_]]
     """column -> (queries, values): which values a query asks for."""
@@ -64,7 +64,7 @@ def random_workload(
     *,
     intervals: bool = True,
 ) -> Workload:
-    """Queries with `dimensions` conditions: the sensitive column (unless None) and others drawn at random.
+    """Return queries with `dimensions` conditions: on the sensitive column (unless None) and on random others.
 
     A condition on a column with a hierarchy is one of its nodes below the root, each equally likely. Without one it is
     an interval of an ordered column or a set of categories: of ceil(values * selectivity^(1/dimensions)) values, or
@@ -75,11 +75,16 @@ def random_workload(
     if sensitive is not None:
         table.column(sensitive)
     if not 1 <= dimensions <= len(names):
-        raise QueryError(f"{dimensions} conditions are not from 1 to the {len(names)} columns.", hint="Ask for fewer.")
+        raise QueryError(
+            f"the number of conditions must be from 1 to {len(names)}, not {dimensions}.", hint="Ask for fewer."
+        )
     if queries < 1:
-        raise QueryError(f"a workload of {queries} queries is none.", hint="Ask for at least one.")
+        raise QueryError(f"the workload has {queries} queries.", hint="Ask for at least one.")
     if selectivity is not None and not 0 < selectivity <= 1:
-        raise QueryError(f"selectivity {selectivity:g} is not above 0 and at most 1.", hint="It is a share of records.")
+        raise QueryError(
+            f"selectivity must be above 0 and at most 1, not {selectivity:g}.",
+            hint="Give it as a share of the records, for example 0.05.",
+        )
     random = np.random.default_rng(seed)
     rank = random.random((queries, len(names)))
     if sensitive is not None:
@@ -95,7 +100,7 @@ def random_workload(
 
 
 def true_counts(table: GeneralTable, workload: Workload) -> NDArray[np.float64]:
-    """ACT: how many original records meet each query."""
+    """Return ACT: how many original records meet each query."""
     rows = {name: table.columns[name].truth for name in workload.chosen}
     kinds = {name: len(table.columns[name].domain) for name in rows}
     return _counts(rows, kinds, workload, lambda name, part: workload.chosen[name][part].astype(np.float64))
@@ -104,7 +109,7 @@ def true_counts(table: GeneralTable, workload: Workload) -> NDArray[np.float64]:
 def estimated_counts(
     table: GeneralTable, workload: Workload, drawn: Mapping[str, DrawnColumn] | None = None
 ) -> NDArray[np.float64]:
-    """EST: published records counted by the share of their cells that meets each query.
+    """Return EST: published records counted by the share of their cells that meets each query.
 
     A column that was drawn counts by the score of its set, whose expectation is 1 where the truth is asked for, else 0.
     """
@@ -123,7 +128,7 @@ def estimated_counts(
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """The sets of the published records: which of the different sets each has, and what a set says about a value."""
+    """The sets of the published records, and the scores of their values."""
 
     number: NDArray[np.int64]
     score: NDArray[np.float64]
@@ -135,16 +140,18 @@ class DrawnColumn:
 
     @classmethod
     def of(cls, design: Design, sets: SetCells, places: NDArray[np.int64]) -> DrawnColumn:
-        """The scores of sets over a domain, for those of its values that stand at these places."""
+        """Return the scores of sets over a domain, for those of its values at these positions."""
         if design.is_blind or design.d > MOST_VALUES:
-            raise QueryError("sets that say nothing, or are over very many values, answer no queries here.")
+            raise QueryError(
+                "queries cannot be answered from sets that carry no information or cover very many values."
+            )
         distinct, number = sets.distinct()
         inside = np.zeros((len(distinct), design.d))
         np.put_along_axis(inside, distinct.codes(design.eta).astype(np.int64), 1.0, axis=1)
         return cls(number, (inside @ np.linalg.pinv(design.inclusion_matrix()))[:, places])
 
     def scores(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(queries, different sets): what each set counts for each query."""
+        """Return (queries, distinct sets): what each set counts for each query."""
         return np.asarray(chosen @ self.score.T)
 
 
@@ -158,13 +165,13 @@ def query_error(
     seed: int = 0,
     drawn: Mapping[str, DrawnColumn] | None = None,
 ) -> WorkloadError:
-    """Mean and median relative error of a random workload; see `random_workload` for the queries."""
+    """Return mean and median relative error of a random workload; see `random_workload` for the queries."""
     workload = random_workload(table, hierarchies, sensitive, dimensions, queries, selectivity, seed)
     return workload_error(true_counts(table, workload), estimated_counts(table, workload, drawn))
 
 
 def workload_error(actual: NDArray[np.float64], estimated: NDArray[np.float64]) -> WorkloadError:
-    """Relative errors where the true count is above zero."""
+    """Return relative errors where the true count is above zero."""
     met = actual > 0
     if not met.any():
         raise QueryError(
@@ -182,12 +189,13 @@ def _predicates(
     random: np.random.Generator,
     intervals: bool,
 ) -> NDArray[np.bool_]:
-    """(queries, values): the base values that a condition on the column asks for."""
+    """Return (queries, values): the base values of each condition on the column."""
     d = len(column.domain)
     if hierarchy is not None:
         if hierarchy.missing(column.domain.values):
             raise QueryError(
-                f"the hierarchy of {column.name!r} lacks values of the column.", hint="Give the one the policy uses."
+                f"the hierarchy of {column.name!r} lacks values of the column.",
+                hint="Give the hierarchy that the policy uses.",
             )
         nodes = tree_of(hierarchy.restricted(column.domain.values)).nodes
         below = np.flatnonzero(nodes.sizes < d) if d > 1 else np.arange(len(nodes))
@@ -210,7 +218,7 @@ def _predicates(
 def _counts(
     rows: Mapping[str, NDArray], kinds: Mapping[str, int], workload: Workload, shares: Shares
 ) -> NDArray[np.float64]:
-    """Sum over rows of the product of their shares. Equal rows are taken together first: classes make them many."""
+    """Return the sum over rows of the product of their shares, with equal rows combined first."""
     n = len(next(iter(rows.values())))
     number = row_numbers(list(rows.values()), list(kinds.values()), n)
     times = np.bincount(number).astype(np.float64) if n else np.zeros(0)

@@ -1,4 +1,4 @@
-"""What suppression of quasi-sensitive terms costs, and what it leaves an adversary to believe (paper 001).
+"""The cost of suppressed quasi-sensitive terms, and the remaining beliefs of an adversary (paper 001).
 
 Cost is the inverse weighted cost of groups (equation 2), beliefs are those of equation 1, and queries are those of
 section 4.3: conditions on quasi-identifiers together with one on a set-valued column. All figures rest on the
@@ -7,7 +7,6 @@ original, so they never leave the holder.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -18,18 +17,18 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.metrics.general import GeneralTable
-from noren.metrics.queries import BLOCK, Workload, WorkloadError, _counts, random_workload, workload_error
+from noren.metrics.queries import BLOCK, Workload, _counts, random_workload
+from noren.models.kernels import PEAK, RISE, group_beliefs
 from noren.schema.knowledge import Knowledge
 from noren.statements import TermCells
 
-GROUPS_AT_ONCE = 1 << 12
 _Part = Callable[[slice], NDArray[np.float64]]
-"""A table of figures, one row for each of some queries or groups."""
+"""A table of figures, one row for each of some queries."""
 
 
 @dataclass(frozen=True)
 class TermLoss:
-    """What left-out terms cost the groups of a release."""
+    """The cost of suppressed terms, group by group."""
 
     cost: NDArray[np.float64]
     """Inverse weighted cost of every group (equation 2), 0 to 1."""
@@ -48,13 +47,13 @@ class TermLoss:
 
     @property
     def mean_over_records(self) -> float:
-        """A record counts the cost of its group; a dropped one 1, so that dropping never pays."""
+        """Return the mean cost over records: that of the record's group, and 1 for a dropped record."""
         n = int(self.records.sum()) + self.dropped
         return float(((self.cost * self.records).sum() + self.dropped) / n) if n else 0.0
 
     @property
     def share(self) -> float:
-        """Share of all terms that is not published."""
+        """Return the share of all terms that is not published."""
         return self.removed / self.entries if self.entries else 0.0
 
     @property
@@ -63,18 +62,18 @@ class TermLoss:
 
 
 def term_loss(had: TermCells, published: TermCells, group: NDArray[np.int64]) -> TermLoss:
-    """Cost of leaving out terms, from all sets before and after and the group of every record (-1: dropped).
+    """Return the cost of suppressing terms, from all sets before and after and the group of every record (-1: dropped).
 
     A removal from a record with m terms costs 1/m, the next 1/(m - 1), and so on; a group's cost is that sum over the
     one that removing everything would cost. A group without terms costs nothing.
     """
     if not len(had) == len(published) == len(group):
-        raise ValueError("sets before, sets after and groups are of different numbers of records")
+        raise ValueError("the sets before, the sets after and the groups differ in their number of records")
     shown = group >= 0
     groups = int(group.max(initial=-1)) + 1
     before, after = had.sizes, np.where(shown, published.sizes, 0)
     if (after > before).any():
-        raise ValueError("a record has more terms after removal than before")
+        raise ValueError("a record has more terms after suppression than before")
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, int(before.max(initial=0)) + 1))))
     place = group[shown]
     most = np.bincount(place, harmonic[before[shown]], minlength=groups)
@@ -90,7 +89,7 @@ def term_loss(had: TermCells, published: TermCells, group: NDArray[np.int64]) ->
 
 @dataclass(frozen=True)
 class BeliefChange:
-    """What an adversary with the knowledge table comes to believe, group by group."""
+    """The beliefs of an adversary with the knowledge table, group by group."""
 
     rise: NDArray[np.float64]
     """The largest difference beta - alpha over all labels (equation 1)."""
@@ -123,42 +122,22 @@ def belief_change(
     alpha: NDArray[np.float64],
     unlinked: Literal["ignore", "prior"] = "ignore",
 ) -> BeliefChange:
-    """Posterior less prior in every group (records of group -1 are not published).
+    """Return posterior less prior in every group (records of group -1 are not published).
 
     Codes of `cells` are those of the knowledge; codes beyond its terms are unknown, and such a record is linked to
     nothing. With raw quasi-identifiers and all terms this is what the table reveals before anything is done to it.
     """
-    from noren.models.kernels import PEAK, RISE, group_beliefs
-
     order = np.argsort(group, kind="stable")
     groups = int(group.max(initial=-1)) + 1
     bounds = np.searchsorted(group[order], np.arange(groups + 1)).astype(np.int64)
     codes = np.where(cells.data < len(knowledge.terms), cells.data, -1).astype(np.int32)
     prior = np.asarray(alpha, np.float64)
-
-    def some(part: slice) -> NDArray[np.float64]:
-        ends = bounds[part.start : part.stop + 1]
-        return np.asarray(
-            group_beliefs(order, ends, cells.offsets, codes, *knowledge.links, prior, unlinked == "prior", 1)
-        )
-
-    found = _on_all_cores(some, groups, GROUPS_AT_ONCE)
-    return BeliefChange(np.asarray(found[:, RISE]), np.asarray(found[:, PEAK]), np.diff(bounds))
-
-
-def _on_all_cores(work: _Part, many: int, step: int) -> NDArray[np.float64]:
-    """Rows that a kernel computes without the interpreter's lock, some at a time."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    parts = [slice(start, min(start + step, many)) for start in range(0, max(1, many), step)]
-    if len(parts) == 1:
-        return work(parts[0])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.concatenate(list(pool.map(work, parts)))
+    found = group_beliefs(order, bounds, cells.offsets, codes, *knowledge.links, prior, unlinked == "prior", 1)
+    return BeliefChange(found[:, RISE], found[:, PEAK], np.diff(bounds))
 
 
 def joint_terms(parts: Sequence[TermCells], known: int) -> TermCells:
-    """The terms of columns that one knowledge table links together, each once.
+    """Return the terms of columns with a common knowledge table, each once.
 
     The first `known` codes mean the same term in all columns. Codes beyond are unknown terms of one column each; they
     get places of their own.
@@ -191,7 +170,7 @@ class TermWorkload:
 
     @property
     def everything(self) -> Workload:
-        """All conditions together."""
+        """Return all conditions together."""
         return Workload({**self.values.chosen, **self.wanted}, {**self.values.asked, **self.asked})
 
 
@@ -203,7 +182,7 @@ def term_workload(
     selectivity: float = 0.5,
     seed: int = 0,
 ) -> TermWorkload:
-    """Queries with `dimensions` (the paper's qd) conditions on random quasi-identifiers and one on terms.
+    """Return queries with `dimensions` (the paper's qd) conditions on random quasi-identifiers and one on terms.
 
     Every condition asks for ceil(|A| s^(1/(qd + 1))) random values: of a quasi-identifier's domain, or of the terms
     that occur in the original (a term that nobody has would make the condition narrower without saying so). With
@@ -211,9 +190,15 @@ def term_workload(
     """
     quasi = _quasi_only(table)
     if not 0 < selectivity <= 1:
-        raise QueryError(f"selectivity {selectivity:g} is not above 0 and at most 1.", hint="It is a share of records.")
+        raise QueryError(
+            f"selectivity must be above 0 and at most 1, not {selectivity:g}.",
+            hint="Give it as a share of the records, for example 0.05.",
+        )
     if dimensions < 1:
-        raise QueryError(f"{dimensions} conditions on quasi-identifiers are none.", hint="Ask for at least one.")
+        raise QueryError(
+            f"the number of conditions on quasi-identifiers must be at least 1, not {dimensions}.",
+            hint="Ask for at least one.",
+        )
     spread = selectivity ** (dimensions / (dimensions + 1))
     values = random_workload(quasi, {}, None, dimensions, queries, spread, seed, intervals=False)
     random = np.random.default_rng([seed, 1])
@@ -225,7 +210,7 @@ def term_workload(
 
 
 def true_term_counts(table: GeneralTable, had: Mapping[str, TermCells], workload: TermWorkload) -> NDArray[np.float64]:
-    """ACT: how many original records meet each query."""
+    """Return ACT: how many original records meet each query."""
     names = list(workload.values.chosen)
     rows = {name: table.columns[name].truth for name in names}
     kinds = {name: len(table.columns[name].domain) for name in names}
@@ -237,7 +222,7 @@ def true_term_counts(table: GeneralTable, had: Mapping[str, TermCells], workload
 def estimated_term_counts(
     table: GeneralTable, published: Mapping[str, TermCells], workload: TermWorkload
 ) -> NDArray[np.float64]:
-    """EST: published records with a wanted term, by the share of their cells that meets the other conditions."""
+    """Return EST: published records with a wanted term, by the share of their cells that meets the other conditions."""
     names = list(workload.values.chosen)
     kept = np.flatnonzero(table.keep)
     rows = {name: table.columns[name].cells[table.keep] for name in names}
@@ -248,28 +233,13 @@ def estimated_term_counts(
     return _with_terms(rows, kinds, shares, cells, workload)
 
 
-def term_query_error(
-    table: GeneralTable,
-    had: Mapping[str, TermCells],
-    published: Mapping[str, TermCells],
-    dimensions: int = 1,
-    queries: int = 1000,
-    selectivity: float = 0.5,
-    seed: int = 0,
-) -> WorkloadError:
-    """Relative error |ACT - EST| / ACT over the queries that some original record meets (section 4.3)."""
-    workload = term_workload(table, had, dimensions, queries, selectivity, seed)
-    actual = true_term_counts(table, had, workload)
-    return workload_error(actual, estimated_term_counts(table, published, workload))
-
-
 def _quasi_only(table: GeneralTable) -> GeneralTable:
     columns = {column.name: column for column in table.quasi_columns()}
     return GeneralTable(columns, table.keep)
 
 
 def _term_sets(cells: TermCells, share: float, queries: int, random: np.random.Generator) -> NDArray[np.bool_]:
-    """(queries, terms): as many random terms of those that occur as the share says."""
+    """Return (queries, terms): as many random terms of those that occur as the share says."""
     occurring = np.flatnonzero(cells.counts())
     out = np.zeros((queries, cells.d), bool)
     m = len(occurring)
@@ -291,7 +261,7 @@ def _with_terms(
     cells: Mapping[str, TermCells],
     workload: TermWorkload,
 ) -> NDArray[np.float64]:
-    """Counts in which every record's set of terms is a cell of its own kind."""
+    """Return counts in which every record's set of terms is a separate kind of cell."""
     n = len(next(iter(cells.values())))
     every = np.arange(n)
     rows = rows | dict.fromkeys(cells, every)
@@ -306,7 +276,7 @@ def _with_terms(
 
 
 def _meets(cells: TermCells, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(queries, records): 1 where a record has one of the wanted terms. A term holds its queries as bits."""
+    """Return (queries, records): 1 if a record has one of the wanted terms. A term holds its queries as bits."""
     bits = np.packbits(wanted.T, axis=1)
     found = np.zeros((len(cells), bits.shape[1]), np.uint8)
     filled = cells.sizes > 0

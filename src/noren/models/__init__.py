@@ -11,6 +11,7 @@ from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.entropy_l_diversity import EntropyLDiversity
 from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
+from noren.models.informed_belief import InformedBelief
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
 from noren.models.local_privacy import LocalPrivacy
@@ -38,6 +39,7 @@ MODELS: dict[str, type[Model]] = {
     "beta-likeness": BetaLikeness,
     "delta-disclosure": DeltaDisclosure,
     "belief": Belief,
+    "informed-belief": InformedBelief,
     "expanded-k": ExpandedK,
     "local-privacy": LocalPrivacy,
     "semantic-diversity": SemanticDiversity,
@@ -59,6 +61,7 @@ __all__ = [
     "Evidence",
     "ExpandedK",
     "FrequencyLDiversity",
+    "InformedBelief",
     "KAnonymity",
     "LEDiversity",
     "LocalPrivacy",

@@ -1,4 +1,4 @@
-"""What must hold, and how it is checked.
+"""The base of privacy models and of their checks.
 
 A model says everything about itself in one file: its parameters, what it needs to know about a column, how it is
 checked on each kind of cell, what searches may rely on, which figure `measure` reports, and what it promises in words.
@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.errors import ModelDoesNotApply
+from noren.errors import ModelDoesNotApply, ReleaseError, list_columns
 from noren.models.verdict import Basis, Verdict
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.statements import CellBatch, Statement
 
 if TYPE_CHECKING:
-    from noren.models.classes import Classes
-    from noren.models.people_groups import PeopleValues
+    from noren.models.classes import Classes, PeopleValues
 
 Need = Literal["order", "tree", "distance", "prior", "knowledge"]
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
@@ -34,7 +33,7 @@ QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 @dataclass(frozen=True)
 class Overall:
-    """The distribution of a column in the whole table, and where it was taken from."""
+    """The distribution of a column in the whole table, and its source."""
 
     shares: NDArray[np.float64]
     basis: Basis
@@ -46,7 +45,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict may rest on besides the cells, for one pass over them."""
+    """The evidence for a verdict besides the cells, for one pass over them."""
 
     columns: Mapping[str, Statement]
     overall: Mapping[str, Overall]
@@ -55,22 +54,23 @@ class Evidence:
     _classes: dict[Any, Classes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def exact_columns(self) -> tuple[str, ...]:
-        """Columns published as they are: what ties the rows of one person together."""
+        """Return the columns published exactly, which link the rows of one person."""
         return tuple(name for name, column in self.columns.items() if column.is_exact)
 
     def quasi_identifiers(self, apart_from: str = "") -> tuple[str, ...]:
-        """Columns by which a person could be found, except one."""
+        """Return the columns by which a person could be found, except one."""
         return tuple(name for name, column in self.columns.items() if column.role in QUASI and name != apart_from)
 
     def secrets(self) -> tuple[Statement, ...]:
-        """Columns that something must protect."""
+        """Return the columns that need protection."""
         return tuple(column for column in self.columns.values() if column.role.needs_requirement)
 
     def classes(self, column: str | None = None, keys: Sequence[str] | None = None) -> Classes:
-        """The classes in which a sensitive column is judged, or with None the classes alone.
+        """Return the classes in which a sensitive column is checked; with None, the classes without a sensitive column.
 
-        Checks that ask for the same classes share them, so that every batch is grouped once. Raises ModelDoesNotApply
-        where a column that should define the classes is published in sets.
+        Checks that ask for the same classes share them, so that every batch is grouped once; the classes alone are
+        those of a column that was asked for before. Raises ModelDoesNotApply where a column that should define the
+        classes is published in sets.
         """
         from noren.models.classes import make_classes
 
@@ -79,55 +79,80 @@ class Evidence:
             keys = () if own else self.quasi_identifiers(column or "")
         wanted = (column, tuple(keys))
         if wanted not in self._classes:
-            self._classes[wanted] = make_classes(self, column, tuple(keys))
+            same = [found for (_, other), found in self._classes.items() if column is None and other == wanted[1]]
+            self._classes[wanted] = same[0] if same else make_classes(self, column, tuple(keys))
         return self._classes[wanted]
 
 
 class Accumulator(ABC):
-    """Gathers what it needs of the cells, batch by batch. Those of two parts of a table merge into one."""
+    """A protocol: gathers evidence from batches of cells; two accumulators of parts of a table can be merged."""
 
     needs: tuple[str, ...]
     """The columns it must see."""
 
     @abstractmethod
     def observe(self, batch: CellBatch) -> None:
-        """Take in the cells of some records."""
+        """Add the cells of some records."""
 
     @abstractmethod
     def merge(self, other: Self) -> None:
-        """Take in what another one of the same making has seen."""
+        """Add the evidence of another accumulator of the same kind."""
 
 
 class Check(Accumulator):
-    """Accumulates evidence about one column and ends in a verdict."""
+    """Gathers evidence about one column and concludes with a verdict."""
 
     show: int = 0
     """How many shortfalls the verdict is to name."""
 
-    def __init__(self, column: str) -> None:
+    def __init__(self, model: Any, column: str) -> None:
+        self.model = model
         self.column = column
         self.needs = (column,)
 
     @property
     def parts(self) -> Sequence[Accumulator]:
-        """What gathers the cells: the check itself, or something that several checks share."""
+        """Return the accumulators of the check: itself, or one that several checks share."""
         return (self,)
 
     @abstractmethod
     def verdict(self) -> Verdict: ...
 
-    @property
-    def is_apart(self) -> bool:
-        """Whether it judges classes that can be judged some here and some there (`findings`, `settled`)."""
-        return False
+    def conclude(
+        self,
+        achieved: float,
+        holds: bool | None,
+        basis: Basis,
+        records: int,
+        breaches: int,
+        statement: str,
+        **more: Any,
+    ) -> Verdict:
+        """Return the verdict on the check's column."""
+        given = {"required": self.model.required, **more}
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            achieved=achieved,
+            holds=holds,
+            basis=basis,
+            records=records,
+            breaches=breaches,
+            statement=statement,
+            **given,
+        )
 
     def of_rows(self, verdict: Verdict) -> Verdict:
-        """What the verdict says where people may have several rows and nobody knows whose they are."""
+        """Return the remark of a verdict if people may have several rows, which the release does not link."""
         return verdict
 
 
+Probes = Sequence[Mapping[str, Any]]
+"""Parameters with which a model is measured."""
+
+
 class SearchRule(NamedTuple):
-    """A requirement as the searches of methods understand it: which rule of the kernel, and its two numbers."""
+    """A requirement in the form that searches of methods use: the rule of the kernel, and its two numbers."""
 
     rule: str
     first: float
@@ -135,7 +160,7 @@ class SearchRule(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What a requirement promises in a sentence a lawyer understands, and what it leaves open."""
+    """The guarantee of a requirement in plain words, and what it does not cover."""
 
     says: str
     leaves_open: str
@@ -143,12 +168,12 @@ class Promise(NamedTuple):
 
 NAMED_COLUMNS = 6
 """Columns that a sentence names; of more, the last are counted."""
-CLASS = "Among the records that could be a person's"
-KNOWS_SHARES = "It does not limit somebody who knows how common the values are, or who can rule some of them out."
+CLASS = "Among the records that match a person"
+KNOWS_SHARES = "It does not limit an adversary who knows the frequencies of the values or can rule some of them out."
 
 
 class Model(BaseModel, ABC):
-    """A privacy requirement on one or several columns, each on its own."""
+    """A privacy requirement on one or several columns, each judged separately."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -170,8 +195,8 @@ class Model(BaseModel, ABC):
     parameter: ClassVar[str] = "l"
     """The field that a verdict compares with."""
     about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "columns"
-    """Whether it protects the columns it names, how records look alike in them, what their terms are linked to, or is
-    judged on the whole release: no method looks for it, and it protects nothing by itself."""
+    """Whether it protects the columns it names, what classes they form, what their terms are
+    linked to, or is judged on the whole release: no method looks for it, and it protects nothing by itself."""
     coarsening_preserves: ClassVar[bool]
     """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
     higher_is_safer: ClassVar[bool] = True
@@ -186,8 +211,12 @@ class Model(BaseModel, ABC):
     """Whether people must stay among the same values in every release, which a register tells."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
+    knows_shares: ClassVar[bool] = False
+    """Whether it bounds somebody who knows public shares of the values, which `shares_of` gives."""
     counts_values: ClassVar[bool] = False
     """Whether a published set must hold enough different values, so that it speaks of parts of tuples as well."""
+    probing: ClassVar[Probes] = ()
+    """Parameters with which it is measured on every column."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the figure that is measured."""
     grounds: ClassVar[frozenset[str]] = frozenset()
@@ -201,43 +230,45 @@ class Model(BaseModel, ABC):
 
     @property
     def required(self) -> float:
-        """The value that a verdict compares with."""
+        """Return the required value, which a verdict compares with the achieved one."""
         return float(getattr(self, self.parameter))
 
     @property
     def stands(self) -> int:
-        """How much the adversary knows against whom it holds: 0 looks for a row, 1 counts values in a class or a set, 2
-        also knows how common they are, 3 reads all that is published."""
+        """The knowledge of the adversary against whom the model protects: 0 looks for a row, 1 counts values in a class
+        or a set, 2 also knows their frequencies, 3 reads all published columns."""
         return {"classes": 0, "release": 3}.get(self.about, 2 if self.relative else 1)
 
     @property
     def identity(self) -> str:
-        """Two requirements of one identity on one column are the same, but for their strength."""
+        """Return the identity of the requirement. Two requirements with the same identity on one column differ only in
+        strength."""
         return self.model
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters without name and columns."""
+        """Return the parameters without name and columns."""
         return self.model_dump(mode="json", exclude={"model", "on"})
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What it must know about a column besides its values."""
+        """Return what the model needs to know about a column besides its values: an order, a tree, a distance or a
+        prior."""
         return frozenset()
 
     @property
     def holds_of_parts(self) -> bool:
-        """Whether what holds of tuples holds of their parts: putting values together moves no belief further."""
+        """Return whether a bound for tuples also holds for their parts."""
         return False
 
     # ------------------------------------------------------------------ checking
 
     def check(self, statement: Statement, evidence: Evidence) -> Check:
-        """A check of one column. Raises ModelDoesNotApply for cells the model says nothing about."""
+        """Return the check of one column; raise ModelDoesNotApply for cells that the model cannot judge."""
         found: Check = statement.judged_by(self, evidence)
         return found
 
     def checks(self, evidence: Evidence) -> list[Check]:
-        """All checks of the requirement."""
+        """Return all checks of the requirement."""
         return [self.check(evidence.columns[name], evidence) for name in self.on]
 
     def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
@@ -260,30 +291,30 @@ class Model(BaseModel, ABC):
 
     @property
     def judges_sets(self) -> bool:
-        """Whether it makes a statement about a column that is published as sets."""
+        """Whether the model can judge a column that is published as sets."""
         return type(self).judge_sets is not Model.judge_sets
 
     @property
     def judges_changed(self) -> bool:
-        """Whether it makes a statement about a column whose values were changed at random."""
+        """Whether the model can judge a column whose values were changed at random."""
         return type(self).judge_changed is not Model.judge_changed
 
     @property
     def judges_classes(self) -> bool:
-        """Whether it makes a statement about classes of records."""
+        """Whether the model can judge classes of records."""
         return type(self).judge_classes is not Model.judge_classes
 
     @property
     def judges_left_out(self) -> bool:
-        """Whether it makes a statement about people who are left out; one about drawn cells alone makes none."""
+        """Whether the model can judge suppressed people; models of drawn cells cannot."""
         return (self.judges_classes or self.about == "terms") and not self.of_mechanism
 
     def left_out_checks(self, evidence: Evidence) -> list[Check]:
-        """The checks of those who are left out: a class, in which everybody has what they have in the original."""
+        """Return the checks of the suppressed people, who are one class with the values of the original."""
         return self.checks(evidence)
 
     def refuses(self, statement: Statement, because: str = "") -> ModelDoesNotApply:
-        """The error for a column about which the model says nothing."""
+        """Return the error for a column that the model cannot judge."""
         hints = []
         if self.judges_sets or type(self).judge_members is not Model.judge_members:
             hints.append("columns published as sets of possible values")
@@ -303,42 +334,43 @@ class Model(BaseModel, ABC):
 
     @property
     def least_set_size(self) -> int:
-        """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
+        """Return the smallest set size that the model permits; 1 if any size is permitted."""
         return ceil(self.required) if self.judges_sets else 1
 
     @property
     def most_belief(self) -> float:
-        """Largest belief in one value of a set, all values believed alike before, that the model permits."""
+        """Return the largest belief in one value of a set that the model permits under a uniform prior."""
         return 1.0
 
     @property
     def epsilon_each(self) -> float:
-        """Largest epsilon of one column's draw at which the model holds whatever the distribution; infinite if any."""
+        """Return the largest epsilon of one column's draw at which the model holds for every distribution; infinite if
+        any does."""
         return inf
 
     @property
     def epsilon_together(self) -> float:
-        """Largest sum of the epsilons of its columns' draws; infinite where it does not ask for one."""
+        """Return the largest sum of the epsilons of its columns' draws; infinite if it does not limit the sum."""
         return inf
 
     @property
     def least_class_size(self) -> int:
-        """Smallest class of records that the model permits, whatever their secrets."""
+        """Return the smallest class of records that the model permits, whatever their secrets."""
         return 1
 
     @property
     def largest_share(self) -> float | None:
-        """The largest share of one value that it permits in a class; None where it names none."""
+        """Return the largest share of one value that it permits in a class; None if it sets no limit."""
         return None
 
     @property
     def search_rule(self) -> SearchRule | None:
-        """The rule by which methods that form classes look for them; None where they cannot."""
+        """Return the rule for searches of methods that form classes; None if they cannot meet the model."""
         return None
 
     @property
     def met_by(self) -> str:
-        """A method whose cells the model judges and can be looked for in; empty where no method looks for it."""
+        """Return the name of a method that can meet the model; empty if there is none."""
         if self.about == "terms":
             return "suppress"
         if self.judges_sets:
@@ -349,29 +381,33 @@ class Model(BaseModel, ABC):
 
     @property
     def method_hint(self) -> str:
-        """What to do where a method does not look for the model."""
+        """Return the hint for a method that cannot meet the model."""
         if self.met_by:
             return f'Use [method] name = "{self.met_by}".'
         return "No method looks for this model: give it a search_rule, or a judge_sets."
 
     def separation(self, column: Column) -> tuple[NDArray[np.float64], float]:
-        """Distances between the values of a column, and how far those of one set must lie apart."""
+        """Return the distances between the values of a column, and the distance that values of one set must have."""
+        raise NotImplementedError(self.model)
+
+    def shares_of(self, column: Column) -> NDArray[np.float64]:
+        """Return the public shares of a column's values that an adversary may know."""
         raise NotImplementedError(self.model)
 
     # ------------------------------------------------------------------ measuring
 
     @classmethod
     def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        """The model with parameters that do not matter, to see what a column (with None: the table) achieves."""
-        return ()
+        """Return the model with arbitrary parameters, to measure what a column (with None: the table) reaches."""
+        return [] if statement is None else [cls(on=statement.name, **given) for given in cls.probing]
 
     @property
     def measured(self) -> str:
-        """The parameter that the figure of `measuring` stands for."""
+        """Return the parameter that `measuring` gives."""
         return self.parameter
 
     def measuring(self, evidence: Evidence) -> Check:
-        """The check whose figure is what a table achieves."""
+        """Return the check that measures the parameter that a table reaches."""
         (check,) = self.checks(evidence)
         return check
 
@@ -379,18 +415,79 @@ class Model(BaseModel, ABC):
 
     @abstractmethod
     def promise(self, names: str, sets: bool) -> Promise:
-        """What is promised about the columns of these names, and what is not; `sets`: published as such."""
+        """Return what is guaranteed about these columns, and what is not; `sets` says that they are published as
+        sets."""
 
     def promised(self, columns: Sequence[str], sets: bool) -> Promise:
-        """The promise about these columns."""
+        """Return the promise about these columns."""
         if len(columns) > NAMED_COLUMNS:
             columns = (*columns[: NAMED_COLUMNS - 1], f"{len(columns) - NAMED_COLUMNS + 1} more columns")
         names = ", ".join(columns[:-1]) + " and " + columns[-1] if len(columns) > 1 else "".join(columns)
         return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
 
 
+class Judgement:
+    """The checks of some requirements, with their accumulators."""
+
+    def __init__(self, checks: Sequence[Check], show: int = 0, several: bool = False) -> None:
+        self.checks = list(checks)
+        self.several = several
+        parts: dict[int, Accumulator] = {}
+        for check in self.checks:
+            check.show = show
+            parts |= {id(part): part for part in check.parts}
+        self.parts = list(parts.values())
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Statement],
+        requirements: Sequence[Model],
+        overall: Mapping[str, Overall] | None = None,
+        show: int = 0,
+        people: bool = False,
+        several: bool = False,
+    ) -> Judgement:
+        """Make the checks for a table with these columns. Judgements made from the same arguments can be merged.
+
+        With `people`, batches hold the hidden column that says whose row each is, and people are counted. With
+        `several`, people may have several rows and nothing says whose they are.
+        """
+        evidence = Evidence(columns, overall or {}, people)
+        absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
+        if absent:
+            raise ReleaseError(
+                f"the requirements name columns that the release does not have: {', '.join(map(repr, absent))}.",
+                hint=f"It has {list_columns(evidence.columns)}.",
+            )
+        # who counts classes alone asks last, and counts those in which a secret is judged
+        order = sorted(range(len(requirements)), key=lambda place: requirements[place].about == "classes")
+        made = {place: requirements[place].checks(evidence) for place in order}
+        return cls([check for place in sorted(made) for check in made[place]], show, several)
+
+    @property
+    def needs(self) -> set[str]:
+        """Return the columns that the checks read."""
+        return {name for part in self.parts for name in part.needs}
+
+    def observe(self, batch: CellBatch) -> None:
+        """Add the cells of some records."""
+        for part in self.parts:
+            part.observe(batch)
+
+    def merge(self, other: Judgement) -> None:
+        """Add the evidence from another part of the table."""
+        for own, one in zip(self.parts, other.parts, strict=True):
+            own.merge(one)
+
+    def verdicts(self) -> list[Verdict]:
+        """Return the verdict of every check."""
+        found = [check.verdict() for check in self.checks]
+        return [check.of_rows(one) for check, one in zip(self.checks, found, strict=True)] if self.several else found
+
+
 def searched(models: Iterable[Model], choosing: bool = False) -> tuple[Model, ...]:
-    """The requirements that methods look for; the others are only judged on what they make.
+    """Return the requirements that methods search for; the others are only checked on the result.
 
     About what a mechanism tells only a method that chooses among others can do something.
     """
@@ -398,5 +495,5 @@ def searched(models: Iterable[Model], choosing: bool = False) -> tuple[Model, ..
 
 
 def columns_of(models: Sequence[Model]) -> set[str]:
-    """All columns that some requirement names."""
+    """Return all columns of the requirements."""
     return {name for model in models for name in model.on}

@@ -1,4 +1,4 @@
-"""Classes of records that look alike, and what each holds of a sensitive column.
+"""Classes of records with equal quasi-identifiers, and their values of a sensitive column.
 
 A class is all records that agree in every quasi-identifier, as published; where the sensitive column names groups, the
 groups are the classes. Batches are grouped one by one and put together, so memory grows with the number of different
@@ -21,10 +21,12 @@ from noren.models.histograms import ClassTable, PeopleTable
 from noren.models.verdict import Basis, Shortfall
 from noren.statements import CellBatch, Statement
 from noren.statements.batch import PERSON
+from noren.statements.group import GroupTable
 
 
 def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:
-    """Columns that define classes. Raises ModelDoesNotApply for one in which nobody can say who looks alike."""
+    """Return the columns that define classes; raise ModelDoesNotApply if one does not define which records are
+    equal."""
     columns = [evidence.columns[name] for name in names]
     for key in columns:
         if not key.is_key and not key.is_class:
@@ -33,7 +35,8 @@ def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:
 
 
 def key_layout(keys: Sequence[Statement]) -> list[list[Statement]]:
-    """Which keys stand in each column of `key_columns`: one open one, or as many coded ones as fit one number."""
+    """Return which keys are in each column of `key_columns`: one open key, or as many coded keys as fit into one
+    number."""
     out: list[list[Statement]] = []
     packed: list[Statement] = []
     room = 1
@@ -53,7 +56,7 @@ def key_layout(keys: Sequence[Statement]) -> list[list[Statement]]:
 
 
 def key_columns(keys: Sequence[Statement], batch: CellBatch) -> list[Any]:
-    """The key columns for grouping, with as many codes as fit put into one number."""
+    """Return the key columns for grouping, with as many codes as possible packed into one number."""
     out: list[Any] = []
     for part in key_layout(keys):
         found = part[0].key(batch[part[0].name])
@@ -68,7 +71,7 @@ PENDING = 1 << 21
 
 
 class Classes(Accumulator):
-    """Gathers the classes of a release, batch by batch, for all checks that ask for the same ones."""
+    """Gathers the classes of a release, batch by batch, for all checks that need the same ones."""
 
     basis: Basis = "the release alone"
     """What a verdict about the classes rests on."""
@@ -87,13 +90,13 @@ class Classes(Accumulator):
         self._join(other)
 
     def table(self) -> ClassTable:
-        """All classes of the batches so far."""
+        """Return all classes of the batches so far."""
         if self._table is None:
             self._table = self._made()
         return self._table
 
     def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
-        """What the records of these classes publish, by column. After `table`."""
+        """Return the published values of these classes, by column. Call it after `table`."""
         return [{} for _ in classes]
 
     @abstractmethod
@@ -107,13 +110,15 @@ class Classes(Accumulator):
 
 
 class AlikeClasses(Classes):
-    """Records that agree in all key columns."""
+    """Records that are equal in all key columns; if people may have several, a class counts people."""
 
-    def __init__(self, keys: Sequence[Statement], column: Statement | None) -> None:
+    def __init__(self, keys: Sequence[Statement], column: Statement | None, people: bool = False) -> None:
         names = [key.name for key in keys] + ([] if column is None else [column.name])
-        super().__init__(tuple(dict.fromkeys(names)))
+        super().__init__((*dict.fromkeys(names), *([PERSON] if people else [])))
         self.keys = tuple(keys)
         self.column = column
+        self.people = people
+        self.basis = "the original" if people else "the release alone"
         self._parts: list[Any] = []
         self._pending = 0
         self._limit = PENDING
@@ -139,12 +144,10 @@ class AlikeClasses(Classes):
         columns = {f"k{i}": key for i, key in enumerate(key_columns(self.keys, batch))}
         frame = pl.DataFrame(columns)
         codes = None if self.column is None else pl.Series(self.column.checked(batch[self.column.name]))
-        frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes, **self._extra(batch))
+        frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes)
+        if self.people:
+            frame = frame.with_columns(p=batch[PERSON].data.astype(np.int64))  # type: ignore[attr-defined]
         self._keep(frame.group_by(frame.columns).agg(count=pl.len().cast(pl.Int64)))
-
-    def _extra(self, batch: CellBatch) -> dict[str, Any]:
-        """What else tells rows apart."""
-        return {}
 
     def _join(self, other: AlikeClasses) -> None:
         for part in other._parts:
@@ -157,22 +160,6 @@ class AlikeClasses(Classes):
             self._parts = [self._together()]
             self._pending = len(self._parts[0])
             self._limit = max(PENDING, 2 * self._pending)
-
-    def lots(self, count: int) -> list[Any]:
-        """What was gathered, in lots of whole classes, the same ones whoever gathered: for judges of a lot each."""
-        import polars as pl
-
-        if not self._parts:
-            return []
-        rows = self._together()
-        keys = [name for name in rows.columns if name not in ("v", "p", "count")]
-        number = rows.select(keys).hash_rows(seed=1) % count
-        return [rows.filter(number == lot) for lot in pl.Series(range(count), dtype=pl.UInt64)]
-
-    def gather(self, rows: Any) -> None:
-        """Take in a lot that another one gathered."""
-        self._table = None
-        self._keep(rows)
 
     def _together(self) -> Any:
         import polars as pl
@@ -188,57 +175,26 @@ class AlikeClasses(Classes):
             return ClassTable(self.column, none, none, np.zeros(1, np.int64), none, none)
         rows = self._together()
         self._parts = [rows]
-        keys = [name for name in rows.columns if name not in ("v", "count")]
-        rows = rows.sort([*keys, "v"])
-        changed = pl.any_horizontal([pl.col(key).ne_missing(pl.col(key).shift()) for key in keys])
-        new = rows.select(new=changed)["new"].to_numpy().copy()
-        new[0] = True
-        first = np.flatnonzero(new)
-        self._rows, self._first = rows, first
-        count = rows["count"].to_numpy()
-        n = np.add.reduceat(count, first)
-        starts = np.append(first, len(count))
-        return ClassTable(self.column, n, n, starts, rows["v"].cast(pl.Int64).to_numpy(), count)
-
-
-class PeopleClasses(AlikeClasses):
-    """Records that agree in all key columns, where people may have several: a class counts the people in it."""
-
-    basis: Basis = "the original"
-
-    def __init__(self, keys: Sequence[Statement], column: Statement | None) -> None:
-        super().__init__(keys, column)
-        self.needs = (*self.needs, PERSON)
-
-    def _extra(self, batch: CellBatch) -> dict[str, Any]:
-        return {"p": batch[PERSON].data.astype(np.int64)}  # type: ignore[attr-defined]
-
-    def _made(self) -> ClassTable:
-        import polars as pl
-
-        if not self._parts:
-            return super()._made()
-        rows = self._together()
-        self._parts = [rows]
         keys = [name for name in rows.columns if name not in ("v", "p", "count")]
-        rows = rows.sort([*keys, "p", "v"])
+        rows = rows.sort([*keys, *(["p"] if self.people else []), "v"])
         changed = pl.any_horizontal([pl.col(key).ne_missing(pl.col(key).shift()) for key in keys])
         new = rows.select(new=changed)["new"].to_numpy().copy()
         new[0] = True
         first = np.flatnonzero(new)
         self._rows, self._first = rows, first
-        of, person = np.cumsum(new) - 1, rows["p"].to_numpy()
-        fresh = new.copy()
-        fresh[1:] |= person[1:] != person[:-1]
-        people = np.bincount(of[fresh], minlength=len(first))
         code, count = rows["v"].cast(pl.Int64).to_numpy(), rows["count"].to_numpy()
-        starts = np.append(first, len(code))
-        whose = np.cumsum(fresh) - 1
-        return PeopleTable(self.column, people, people, starts, code, count, 0, whose, person)
+        starts = np.append(first, len(count))
+        if not self.people:
+            n = np.add.reduceat(count, first)
+            return ClassTable(self.column, n, n, starts, code, count)
+        person, fresh = rows["p"].to_numpy(), new.copy()
+        fresh[1:] |= person[1:] != person[:-1]
+        people = np.bincount((np.cumsum(new) - 1)[fresh], minlength=len(first))
+        return PeopleTable(self.column, people, people, starts, code, count, 0, np.cumsum(fresh) - 1, person)
 
 
 class GroupClasses(Classes):
-    """The groups that a column names; its group table tells what they hold, and the cells how large they are."""
+    """The groups of a column: the group table lists their values, and the cells give their sizes."""
 
     def __init__(self, column: Statement) -> None:
         super().__init__((column.name,))
@@ -267,8 +223,85 @@ class GroupClasses(Classes):
 
 
 @dataclass(frozen=True)
+class PeopleValues:
+    """The values of a column of all published people: distinct (person, value, rows), in ascending order."""
+
+    person: NDArray[np.int64]
+    value: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, people: NDArray[np.int64], values: NDArray) -> PeopleValues:
+        d = int(values.max(initial=0)) + 1
+        key, count = np.unique(people.astype(np.int64) * d + values, return_counts=True)
+        return cls(key // d, key % d, count)
+
+
+class PeopleGroups(Classes):
+    """The groups of a column, counted in people.
+
+    The cells say which group a row is in and the group's table what it holds, but not whose value is whose. So this
+    rests on the original, and demands that all rows of a person are in one group: rows in several groups would tell
+    together what each of them leaves open.
+    """
+
+    basis: Basis = "the original"
+
+    def __init__(self, column: Statement, held: PeopleValues) -> None:
+        super().__init__((column.name, PERSON))
+        self.column = column
+        self.held = held
+        self._pairs: list[NDArray[np.int64]] = []
+        self._known = np.zeros(0, np.int64)
+
+    def _add(self, batch: CellBatch) -> None:
+        person = batch[PERSON].data.astype(np.int64)  # type: ignore[attr-defined]
+        pairs = np.stack([self.column.checked(batch[self.column.name]), person], axis=1)
+        self._pairs.append(np.unique(pairs, axis=0))
+
+    def _join(self, other: PeopleGroups) -> None:
+        self._pairs += other._pairs
+
+    def _made(self) -> ClassTable:
+        none = np.zeros((0, 2), np.int64)
+        pairs = np.unique(np.concatenate([none, *self._pairs]), axis=0)
+        self._pairs = [pairs]
+        assert self.column.table is not None
+        held, said = self.held, self.column.table
+        group_of = np.full(int(max(held.person.max(initial=-1), pairs[:, 1].max(initial=-1))) + 1, -1, np.int64)
+        group_of[pairs[:, 1]] = pairs[:, 0]
+        group = group_of[held.person]
+        alone = len(pairs) == len(np.unique(pairs[:, 1]))  # nobody is in two groups
+        agrees = alone and len(np.unique(held.person)) == len(pairs) and bool((group >= 0).all())
+        if not len(pairs) or not agrees or not _same(said, group, held):
+            return ClassTable(
+                self.column, none[:, 0], none[:, 0], np.zeros(1, np.int64), none[:, 0], none[:, 0], len(pairs)
+            )
+        order = np.lexsort((held.value, held.person, group))
+        group, person = group[order], held.person[order]
+        new = np.append(True, group[1:] != group[:-1])
+        fresh = np.append(True, person[1:] != person[:-1])
+        people = np.bincount(np.cumsum(new)[fresh] - 1)
+        starts = np.append(np.flatnonzero(new), len(group))
+        self._known = group[new]
+        return PeopleTable(
+            self.column, people, people, starts, held.value[order], held.count[order], 0, np.cumsum(fresh) - 1, person
+        )
+
+    def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
+        return [{self.column.name: f"group {number}"} for number in self._known[classes].tolist()]
+
+
+def _same(said: GroupTable, group: NDArray[np.int64], held: PeopleValues) -> bool:
+    """Return whether the group table counts the rows of its people."""
+    key, place = np.unique(group * np.int64(said.d) + held.value, return_inverse=True)
+    rows = np.bincount(place.ravel(), held.count).astype(np.int64)
+    return np.array_equal(key, said.group * np.int64(said.d) + said.value) and np.array_equal(rows, said.count)
+
+
+@dataclass(frozen=True)
 class ClassFindings:
-    """What a check found in some classes; findings about other classes merge with it."""
+    """The results of a check for all classes."""
 
     classes: int
     smallest: int
@@ -281,26 +314,9 @@ class ClassFindings:
     """Whether groups have other records than their table says."""
     shortfalls: tuple[Shortfall, ...] = ()
 
-    def joined(self, other: ClassFindings, higher_is_safer: bool, show: int) -> ClassFindings:
-        """The same about the classes of both."""
-        if not self.classes or not other.classes:
-            return other if other.classes else self
-        worse = min if higher_is_safer else max
-        every = sorted((*self.shortfalls, *other.shortfalls), key=lambda one: -one.records)
-        return ClassFindings(
-            self.classes + other.classes,
-            min(self.smallest, other.smallest),
-            worse(self.achieved, other.achieved),
-            self.records + other.records,
-            self.breaches + other.breaches,
-            self.short + other.short,
-            self.unlike or other.unlike,
-            tuple(every[:show]),
-        )
-
 
 def worst(classes: Classes, figures: NDArray, records: NDArray, fails: NDArray, show: int) -> list[Shortfall]:
-    """The classes that fall short, largest number of records first, as many as are asked for."""
+    """Return the classes that break the requirement, largest first."""
     if not show:
         return []
     short = np.flatnonzero(fails)
@@ -310,22 +326,19 @@ def worst(classes: Classes, figures: NDArray, records: NDArray, fails: NDArray, 
 
 
 def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) -> Classes:
-    """Classes by these columns, or the groups of a column that names groups."""
+    """Make classes by these columns, or the groups of a column of groups."""
     sensitive = None if column is None else evidence.columns[column]
     if sensitive is not None and sensitive.is_class:
         return _people_groups(evidence, sensitive) if evidence.people else GroupClasses(sensitive)
-    made = PeopleClasses if evidence.people else AlikeClasses
-    return made(class_keys(evidence, keys), sensitive)
+    return AlikeClasses(class_keys(evidence, keys), sensitive, evidence.people)
 
 
 def _people_groups(evidence: Evidence, column: Statement) -> Classes:
-    """Groups in which people are counted, which only the original can tell."""
-    from noren.models.people_groups import PeopleGroups
-
+    """Make groups in which people are counted, which needs the original."""
     known = evidence.overall.get(column.name)
     if known is None or known.people is None:
         raise ModelDoesNotApply(
-            f"column {column.name!r} is {column.words}, which do not tell whose value is whose.",
-            hint="People with several rows are counted there by whoever has the original: `anonymize` does.",
+            f"column {column.name!r} is {column.words}, which do not show which person has which value.",
+            hint="Check it with the original, for example with `anonymize`, which counts people with several rows.",
         )
     return PeopleGroups(column, known.people)

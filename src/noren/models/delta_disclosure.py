@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import exp
 from typing import ClassVar, Literal
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import Model, Promise, SearchRule
+from noren.models.base import Probes, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.histograms import Histograms
 from noren.statements import Statement
@@ -24,18 +23,17 @@ class DeltaDisclosure(ClassModel):
     """
 
     model: Literal["delta-disclosure"] = "delta-disclosure"
+    probing: ClassVar[Probes] = ({"delta": 1.0},)
     parameter: ClassVar[str] = "delta"
     higher_is_safer: ClassVar[bool] = False
     relative: ClassVar[bool] = True
-    delta: float = Field(gt=0, allow_inf_nan=False, description="Bound on |ln(share in class / share in the whole)|.")
+    delta: float = Field(
+        gt=0, allow_inf_nan=False, description="Largest permitted |ln(share in the class / share in the whole table)|."
+    )
 
     @property
     def search_rule(self) -> SearchRule:
         return SearchRule("delta", self.delta)
-
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        return [cls(on=statement.name, delta=1.0)] if statement is not None else []
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         change = part.largest(np.abs(np.log(part.share / overall[part.value])))
@@ -44,12 +42,13 @@ class DeltaDisclosure(ClassModel):
 
     def says(self, achieved: float, smallest: int) -> str:
         if np.isinf(achieved):
-            return "some class lacks a value that others hold"
+            return "some class lacks a value that other classes have"
         return f"no value's share changes by more than a factor of exp({achieved:.4g}) in a class"
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
-            f"Seeing the records that could be a person's makes no value of {names} more likely or less likely, by a "
-            f"factor of {exp(self.delta):.4g} or more, than it is in the whole release.",
-            "It compares with the release as a whole: what the whole release tells about everybody is not limited.",
+            f"Among the records that match a person, the frequency of every value of {names} differs from that in "
+            f"the whole release by a factor below {exp(self.delta):.4g}.",
+            "It compares with the release as a whole, so what the overall frequencies disclose about everybody is "
+            "not limited.",
         )

@@ -5,12 +5,11 @@ It counts rows of the un-aggregated form, and l of them come from one person: it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.models.base import Check, Evidence, Model, Promise
+from noren.models.base import Check, Evidence, Model, Probes, Promise
 from noren.models.set_check import SetSizeCheck, ValuesCheck
 from noren.statements import Statement
 
@@ -22,6 +21,7 @@ class ExpandedK(Model):
     """
 
     model: Literal["expanded-k"] = "expanded-k"
+    probing: ClassVar[Probes] = ({"k": 2},)
     parameter: ClassVar[str] = "k"
     coarsening_preserves: ClassVar[bool] = True
     k: int = Field(ge=2, description="Smallest permitted class of expanded rows (not of people).")
@@ -37,13 +37,9 @@ class ExpandedK(Model):
         means = "{achieved} values stay possible for each of them"
         return [ValuesCheck(self, evidence.columns[name], len, self.k, means) for name in self.on]
 
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        return [cls(on=statement.name, k=2)] if statement is not None else []
-
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
             f"Written out with one row for each possible value, the release has at least {self.k} rows for every "
             f"combination of the other columns with values of {names}.",
-            "It counts rows, not people: one person may account for all of them. It is not k-anonymity.",
+            "It counts rows, not people: all of them may belong to one person. It is not k-anonymity.",
         )

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Promise, SearchRule
+from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Probes, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
-from noren.models.set_check import SetSizeCheck
+from noren.models.set_check import EvenSetCheck
 from noren.statements import Statement
 
 
 class FrequencyLDiversity(ClassModel):
-    """At least l values stay possible for the column, however well the other columns are known.
+    """At least l values of the column stay possible, even if the other columns are known.
 
-    It counts how often values occur inside a class. It does not bound an adversary who also knows how common the
-    values are: inside a set the posterior odds are the prior odds.
+    In a class it counts how often values occur. It does not limit an adversary who also knows the overall frequencies:
+    within a set the posterior odds equal the prior odds.
     """
 
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
+    probing: ClassVar[Probes] = ({"l": 2},)
     limits_share: ClassVar[bool] = True
     counts_holders: ClassVar[bool] = True
     counts_values: ClassVar[bool] = True
-    l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741
+    l: int = Field(ge=2, description="No value may have a share above 1/l in a class.")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
-        return SetSizeCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
+        return EvenSetCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
+
+    @property
+    def most_belief(self) -> float:
+        return 1 / self.l
 
     @property
     def largest_share(self) -> float:
@@ -39,10 +43,6 @@ class FrequencyLDiversity(ClassModel):
     @property
     def search_rule(self) -> SearchRule:
         return SearchRule("frequency", self.l)
-
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        return [cls(on=statement.name, l=2)] if statement is not None else []
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass)
@@ -54,9 +54,9 @@ class FrequencyLDiversity(ClassModel):
     def promise(self, names: str, sets: bool) -> Promise:
         if sets:
             return Promise(
-                f"For every person at least {self.l} values of {names} remain possible, so that somebody who thinks "
-                f"all values equally likely believes none of them with more than 1/{self.l}.",
-                "It limits what is ruled out, not what is believed: a common value that stands beside rare ones is the "
-                "likely one for somebody who knows how common the values are.",
+                f"For every person at least {self.l} values of {names} remain possible, so somebody who thinks all "
+                f"values equally likely believes none with more than 1/{self.l}.",
+                "It limits which values can be excluded, not beliefs: somebody who knows the frequencies will "
+                "believe a common value rather than the rare ones in the same set.",
             )
         return Promise(f"{CLASS}, no value of {names} makes up more than 1/{self.l}.", KNOWS_SHARES)

@@ -1,4 +1,4 @@
-"""What classes of records that look alike hold of a sensitive column, as sparse histograms.
+"""The values of a sensitive column in classes of records, as sparse histograms.
 
 A generalised sensitive value says only "one of these": a record with node g counts w(a) / sum of w under g for each
 base value a under g (paper 004, definition of induced frequencies), with all weights 1 unless a model says otherwise.
@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import in_order
+from noren.ragged import in_order, offsets_of, owners
 from noren.statements import Statement
 
 CHUNK = 1 << 20
@@ -22,7 +22,8 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Histograms:
-    """A run of classes over base values: entries starts[i] <= e < starts[i+1] belong to class i, each positive."""
+    """Histograms of some classes over base values: entries starts[i] <= e < starts[i+1] belong to class i, each
+    positive."""
 
     n: NDArray[np.int64]
     """Records of every class."""
@@ -38,44 +39,44 @@ class Histograms:
 
     @cached_property
     def distinct(self) -> NDArray[np.int64]:
-        """How many values every class holds."""
+        """Return the number of different values of every class."""
         return np.diff(self.starts)
 
     @property
     def distinct_beside(self) -> NDArray[np.int64]:
-        """How many values stay possible for a person who knows what the others of the class have."""
+        """Return how many values remain possible for a person if the values of the other members are known."""
         return self.distinct if self.lone is None else np.minimum(self.distinct, 1 + self.distinct - self.lone)
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
-        """The class of every entry."""
-        return np.repeat(np.arange(len(self)), self.distinct)
+        """Return the class of every entry."""
+        return owners(self.starts)
 
     @cached_property
     def share(self) -> NDArray[np.float64]:
-        """Every entry as a share of its class."""
+        """Return every entry as a share of its class."""
         return np.asarray(self.mass / self.n[self.owner])
 
     @cached_property
     def ranked(self) -> NDArray[np.float64]:
-        """The masses of every class, largest first."""
+        """Return the masses of every class, largest first."""
         return np.asarray(self.mass[np.lexsort((-self.mass, self.owner))])
 
     def total(self, of: NDArray) -> NDArray:
-        """Sum of an array over the entries of each class."""
+        """Return the sum of an array over the entries of each class."""
         return np.asarray(np.add.reduceat(of, self.starts[:-1]))
 
     def largest(self, of: NDArray) -> NDArray:
-        """Maximum of an array over the entries of each class."""
+        """Return the maximum of an array over the entries of each class."""
         return np.asarray(np.maximum.reduceat(of, self.starts[:-1]))
 
     def merged(self, groups: NDArray[np.int64]) -> Histograms:
-        """The same classes over groups of values: groups[v] is the group of value v."""
+        """Return the same classes over groups of values: groups[v] is the group of value v."""
         return summed(self.n, self.owner, groups[self.value], self.mass, int(groups.max()) + 1)
 
 
 def summed(n: NDArray, owner: NDArray, value: NDArray, mass: NDArray, d: int) -> Histograms:
-    """Histograms from entries in any order, each (class, value) any number of times."""
+    """Sum entries in any order into histograms, each (class, value) any number of times."""
     key = owner * np.int64(d) + value
     if (key[1:] < key[:-1]).any():
         order = in_order(key)
@@ -105,11 +106,12 @@ class ClassTable:
         return len(self.n)
 
     def histograms(self, weights: NDArray[np.float64] | None = None, holders: bool = False) -> Iterator[Histograms]:
-        """The classes in their order, some at a time, over base values. One row a person: `holders` changes nothing."""
+        """Yield the classes in order, some at a time, over base values. With one row per person, `holders` has no
+        effect."""
         column = self.column
         nodes = None if column is None else column.nodes
         widths = np.ones(len(self.code), np.int64) if nodes is None else nodes.sizes[self.code]
-        reach = np.concatenate([[0], np.cumsum(widths)])[self.starts]
+        reach = offsets_of(widths)[self.starts]
         begin = 0
         while begin < len(self):
             end = max(begin + 1, int(np.searchsorted(reach, reach[begin] + CHUNK, side="right")) - 1)
@@ -120,42 +122,43 @@ class ClassTable:
                 yield Histograms(n, starts, code, count)
             else:
                 assert column is not None
-                first, last = nodes.bounds[code], nodes.bounds[code + 1]
-                runs = ranges(first, last)
-                value = ranges(nodes.starts[runs], nodes.stops[runs])
-                bounds = np.concatenate([[0], np.cumsum(widths[low:high])])
-                mass = np.ones(len(value)) if weights is None else weights[value]
-                each = count / np.add.reduceat(mass, bounds[:-1])
-                mass = mass * np.repeat(each, widths[low:high])
-                owner = np.repeat(np.arange(len(n)), np.diff(bounds[starts]))
-                yield summed(n, owner, value, mass, column.d)
+                value, bounds = nodes.flat_members(code)
+                mass = parts_of_nodes(value, bounds, weights) * np.repeat(count, widths[low:high])
+                owner = owners(bounds[starts])
+                some = mass > 0
+                yield summed(n, owner[some], value[some], mass[some], column.d)
             begin = end
 
     def shares(self, d: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The distribution of base values in the whole release."""
+        """Return the distribution of base values in the whole release."""
         total = np.zeros(d)
         for part in self.histograms(weights):
             total += np.bincount(part.value, part.mass, minlength=d)
         return total / max(1, int(self.n.sum()))
 
 
-def ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
-    """starts[0], ..., stops[0] - 1, starts[1], ..., stops[1] - 1, and so on."""
-    lengths = stops - starts
-    ends = np.cumsum(lengths)
-    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths))
+def parts_of_nodes(value: NDArray, bounds: NDArray, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the share of each value in its node, entries bounds[i] to bounds[i + 1]: by weight, or equal if nothing
+    under the node has a weight."""
+    sizes = np.diff(bounds)
+    if weights is None:
+        return np.repeat(1 / sizes, sizes)
+    mass = weights[value]
+    whole = np.add.reduceat(mass, bounds[:-1]) if len(mass) else np.zeros(0)
+    each = np.where(np.repeat(whole > 0, sizes), mass, 1.0) / np.repeat(np.where(whole > 0, whole, sizes), sizes)
+    return np.asarray(each, np.float64)
 
 
 @dataclass(frozen=True)
 class PeopleTable(ClassTable):
-    """Classes of people: entries are (person, code) pairs, and `whose` numbers the person of every entry."""
+    """Classes of people: entries are (person, code) pairs, and `whose` gives the person of every entry."""
 
     whose: NDArray[np.int64] | None = None
     person: NDArray[np.int64] | None = None
     """The person of every entry, the same in all classes."""
 
     def shares(self, d: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The mean over all people of the shares of their rows, in whatever classes these are."""
+        """Return the mean over all people of the shares of their rows, in all classes."""
         assert self.person is not None
         people = int(self.person.max(initial=-1)) + 1
         rows = np.bincount(self.person, self.count, minlength=people)
@@ -165,20 +168,22 @@ class PeopleTable(ClassTable):
         return np.asarray(np.bincount(value, part, minlength=d) / max(1, there))
 
     def _values(self, weights: NDArray[np.float64] | None) -> tuple[NDArray, NDArray, NDArray]:
-        """Base values of all entries, what part of its entry each is, and the entry."""
+        """Return the base values of all entries, their shares in the entry, and the entry."""
         nodes = None if self.column is None else self.column.nodes
         if nodes is None:
             return self.code, np.ones(len(self.code)), np.arange(len(self.code))
         value, bounds = nodes.flat_members(self.code)
-        mass = np.ones(len(value)) if weights is None else weights[value]
-        entry = np.repeat(np.arange(len(self.code)), np.diff(bounds))
-        return value, mass / np.add.reduceat(mass, bounds[:-1])[entry], entry
+        mass = parts_of_nodes(value, bounds, weights)
+        entry = owners(bounds)
+        some = mass > 0
+        return value[some], mass[some], entry[some]
 
     def histograms(self, weights: NDArray[np.float64] | None = None, holders: bool = False) -> Iterator[Histograms]:
-        """With `holders` a value's mass is the people who have it, else the sum of the shares of people's rows."""
+        """Yield classes; with `holders` a value's mass is its number of people, otherwise the sum of the shares of
+        people's rows."""
         d = 1 if self.column is None else self.column.d
         assert self.whose is not None
-        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        owner = owners(self.starts)
         value, mass, entry = self._values(weights)
         rows = np.bincount(self.whose, self.count)
         whose, of = self.whose[entry], owner[entry]
@@ -193,8 +198,17 @@ class PeopleTable(ClassTable):
             found = summed(self.n, of, value, mass * self.count[entry] / rows[whose], d)
         yield replace(found, lone=self._lone(of, whose, value, d))
 
+    def of_rows(self) -> ClassTable:
+        """Return the same classes counted in rows, as everybody sees them."""
+        d = int(self.code.max(initial=-1)) + 1
+        owner = owners(self.starts)
+        seen = summed(self.n, owner, self.code, self.count.astype(np.float64), d)
+        count = seen.mass.astype(np.int64)
+        rows = np.add.reduceat(count, seen.starts[:-1]) if len(count) else self.n
+        return ClassTable(self.column, rows, rows, seen.starts, seen.value, count)
+
     def _lone(self, of: NDArray, whose: NDArray, value: NDArray, d: int) -> NDArray[np.int64]:
-        """For every class the most values that one of its people has and nobody else in it."""
+        """Return for every class the largest number of values that only one of its people has."""
         pairs = np.unique(np.stack([of * np.int64(d) + value, whose], axis=1), axis=0)
         _, start, times = np.unique(pairs[:, 0], return_index=True, return_counts=True)
         alone = times == 1

@@ -1,196 +1,129 @@
-"""What an adversary with a knowledge table believes about the records of a group, for the independent verification.
+"""The beliefs of an adversary with a knowledge table, for the independent verification.
 
-Deliberately plain, and apart from `linkage` and the searches: K(t) is the intersection of the bit rows of a record's
-terms, beliefs are summed in a dense array, and the largest are found by sorting. A code below 0 is an unknown term.
-`record_beliefs` is the one place where the belief in a label is worked out from the weights of labels and of pairs;
-`pairs` is `Knowledge.pairs`, None where pairs say nothing.
+Apart from the code of the searches. A code below 0 is an unknown term, and a record with one is linked to no label.
+`label_beliefs` is the one place where the belief in a label is worked out from the weights of labels and of pairs.
 """
-
-# mypy: ignore-errors
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Any
 
-from noren.kernel import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.ragged import distinct_of, numbered_sets, offsets_of, owners
+from noren.schema.knowledge import PairLogs
 
 COLUMNS = 9
 LINKED, PEAK, TAIL, SQUARE, MOVED, SQUARE_LINKED, MOVED_LINKED, RISE, MASS = range(COLUMNS)
+AT_ONCE = 1 << 21
+"""Beliefs that are held at once as a dense table."""
 
 
-@kernel
-def linked_labels(own, bits, out):
-    """The labels that have all terms of one record, ascending into `out`; how many. Not for records without terms."""
-    for j in range(own.size):
-        if own[j] < 0:
-            return 0
-    found = 0
-    for word in range(bits.shape[1]):
-        common = bits[own[0], word]
-        for j in range(1, own.size):
-            common &= bits[own[j], word]
-        label = word * 64
-        while common:
-            if common & np.uint64(1):
-                out[found] = label
-                found += 1
-            common >>= np.uint64(1)
-            label += 1
-    return found
+def label_beliefs(
+    offsets: NDArray, codes: NDArray, bits: NDArray[np.uint64], weights: NDArray[np.float64], pairs: PairLogs | None
+) -> tuple[Any, NDArray[np.int64]]:
+    """Return the beliefs of every distinct set of terms as a sparse (sets, labels) matrix, and the set of every record.
 
-
-@kernel
-def _pair_log(own, pairs, label):
-    """The sum over one record's terms of log w(label, term), for a label that has them all."""
-    total = 0.0
-    for j in range(own.size):
-        low, high = pairs.start[own[j]], pairs.start[own[j] + 1] - 1
-        while low < high:
-            middle = (low + high) // 2
-            if pairs.of[middle] < label:
-                low = middle + 1
-            else:
-                high = middle
-        total += pairs.logs[low]
-    return total
-
-
-@kernel
-def record_beliefs(own, bits, weights, pairs, room, belief):
-    """The labels that have all terms of one record, into `room`, and the belief in each, into `belief`; how many.
-
-    P(L | t) = w(L) w(L, t1) w(L, t2) ... over the sum of the same. Products are taken relative to the largest, so that
-    none vanishes for being a product of many small numbers. Not for records without terms.
+    P(L | t) = w(L) w(L, t1) w(L, t2) ... over the sum of the same, for the labels that have all terms of a record; a
+    set that is linked to nothing has an empty line. Products are taken relative to the largest, so that none vanishes
+    for being a product of many small numbers.
     """
-    found = linked_labels(own, bits, room)
-    total = 0.0
-    if pairs is None:
-        for i in range(found):
-            belief[i] = weights[room[i]]
-            total += belief[i]
-    else:
-        most = -np.inf
-        for i in range(found):
-            belief[i] = _pair_log(own, pairs, room[i])
-            most = max(most, belief[i])
-        for i in range(found):
-            belief[i] = weights[room[i]] * np.exp(belief[i] - most)
-            total += belief[i]
-    for i in range(found):
-        belief[i] /= total
-    return found
+    from scipy.sparse import csr_array, vstack
+
+    _, first, kind = distinct_of(numbered_sets(offsets, codes.astype(np.int64) + 1))
+    held = np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=1, bitorder="little")[:, : len(weights)]
+    term, label = np.nonzero(held)
+    shape = (len(bits) + 1, len(weights))  # the first line is that of unknown terms
+    has = csr_array((np.ones(len(term)), (term + 1, label)), shape=shape)
+    logs = None if pairs is None else csr_array((pairs.logs, (owners(pairs.start) + 1, pairs.of)), shape=shape)
+    parts = []
+    step = max(1, AT_ONCE // len(weights))
+    for begin in range(0, len(first), step):
+        some = first[begin : begin + step]
+        sizes = offsets[some + 1] - offsets[some]
+        own = codes[np.repeat(offsets[some] - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())] + 1
+        terms = csr_array((np.ones(len(own)), own, offsets_of(sizes)), shape=(len(some), shape[0]))
+        times = (terms @ has).tocoo()
+        linked = times.data == sizes[times.row]
+        none = np.flatnonzero(sizes == 0)  # without terms every label is possible
+        row = np.concatenate([times.row[linked], np.repeat(none, shape[1])])
+        of = np.concatenate([times.col[linked], np.tile(np.arange(shape[1]), len(none))])
+        weight = weights[of]
+        if logs is not None and len(row):
+            score = np.asarray((terms @ logs).tocsr()[row, of]).ravel()
+            most = np.full(len(some), -np.inf)
+            np.maximum.at(most, row, score)
+            weight = weight * np.exp(score - most[row])
+        weight = weight / np.bincount(row, weight, minlength=len(some))[row]
+        parts.append(csr_array((weight, (row, of)), shape=(len(some), shape[1])))
+    return (vstack(parts, format="csr") if parts else csr_array((0, shape[1]))), kind
 
 
-@kernel
-def mean_beliefs(offsets, codes, bits, weights, pairs):
-    """The mean belief in every label over all records; a record that is linked to nothing believes nothing."""
-    labels = weights.size
-    n = offsets.size - 1
-    out = np.zeros(labels)
-    room, own_belief = np.empty(labels, np.int64), np.empty(labels)
-    everywhere = 0
-    for r in range(n):
-        own = codes[offsets[r] : offsets[r + 1]]
-        if own.size == 0:
-            everywhere += 1
-            continue
-        found = record_beliefs(own, bits, weights, pairs, room, own_belief)
-        for i in range(found):
-            out[room[i]] += own_belief[i]
-    whole = _sum(weights, labels)
-    for label in range(labels):
-        out[label] = (out[label] + everywhere * weights[label] / whole) / max(1, n)
-    return out
+def mean_beliefs(offsets: NDArray, codes: NDArray, *links: Any) -> NDArray[np.float64]:
+    """Return the mean belief in every label over all records; a record without a possible label contributes nothing."""
+    beliefs, kind = label_beliefs(offsets, codes, *links)
+    times = np.bincount(kind, minlength=beliefs.shape[0])
+    return np.asarray(beliefs.T @ times / max(1, len(kind)))
 
 
-@kernel
-def _sum(values, n):
-    """The sum of the first n values."""
-    total = 0.0
-    for i in range(n):
-        total += values[i]
-    return total
+def beliefs_of_groups(
+    order: NDArray, bounds: NDArray, found: tuple[Any, NDArray[np.int64]], prior: NDArray[np.float64] | None
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield some groups order[bounds[g]:bounds[g + 1]] at a time: which, their linked records, and the mean beliefs of
+    the linked records and of all.
+
+    A record that is linked to nothing believes `prior`, or nothing if there is none.
+    """
+    from scipy.sparse import csr_array
+
+    beliefs, kind = found
+    groups, (kinds, labels) = len(bounds) - 1, beliefs.shape
+    linked = (np.diff(beliefs.indptr) > 0).astype(np.float64)
+    step = max(1, AT_ONCE // max(1, labels))
+    for begin in range(0, groups, step):
+        ends = bounds[begin : begin + step + 1]
+        sets = kind[order[ends[0] : ends[-1]]]
+        held = csr_array((np.ones(len(sets)), sets, ends - ends[0]), shape=(len(ends) - 1, kinds))
+        many, sums = held @ linked, (held @ beliefs).toarray()
+        size = np.diff(ends)
+        alone = sums / np.maximum(1, many)[:, None]
+        if prior is not None:
+            sums += (size - many)[:, None] * prior
+        yield slice(begin, begin + len(size)), many, alone, sums / np.maximum(1, size)[:, None]
 
 
-@kernel
-def _sort(values, n):
-    """The first n values in descending order: Shell's sort, because NumPy's takes long to compile."""
-    gap = 1
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            value = values[i]
-            j = i - gap
-            while j >= 0 and values[j] < value:
-                values[j + gap] = values[j]
-                j -= gap
-            values[j + gap] = value
-        gap //= 3
-
-
-@kernel
-def group_beliefs(order, bounds, offsets, codes, bits, weights, pairs, alpha, prior, l):  # noqa: E741
-    """One line per group order[bounds[g]:bounds[g + 1]], columns as named above.
+def group_beliefs(
+    order: NDArray, bounds: NDArray, offsets: NDArray, codes: NDArray, bits: NDArray, weights: NDArray,
+    pairs: PairLogs | None, alpha: NDArray[np.float64], prior: bool, l: int,  # noqa: E741
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return one line per group order[bounds[g]:bounds[g + 1]], with the columns named above.
 
     The columns "linked" count linked records alone, renormalised. With `prior` an unlinked record believes alpha.
     """
-    labels = weights.size
-    groups = bounds.size - 1
-    out = np.zeros((groups, COLUMNS))
-    belief = np.zeros(labels)
-    linked_only = np.zeros(labels)
-    ranked, own_belief = np.empty(labels), np.empty(labels)
-    room = np.empty(labels, np.int64)
-    whole = _sum(weights, labels)
-    rest_alpha = max(0.0, 1.0 - _sum(alpha, labels))
-    for g in range(groups):
-        belief[:] = 0.0
-        linked = 0
-        size = bounds[g + 1] - bounds[g]
-        everywhere = 0
-        for k in range(bounds[g], bounds[g + 1]):
-            r = order[k]
-            own = codes[offsets[r] : offsets[r + 1]]
-            if own.size == 0:
-                everywhere += 1
-                linked += 1
-                continue
-            found = record_beliefs(own, bits, weights, pairs, room, own_belief)
-            for i in range(found):
-                belief[room[i]] += own_belief[i]
-            linked += found > 0
-        for label in range(labels):
-            belief[label] += everywhere * weights[label] / whole
-            linked_only[label] = belief[label] / max(1, linked)
-            if prior:
-                belief[label] += (size - linked) * alpha[label]
-            belief[label] /= max(1, size)
-        positive, mass = 0, 0.0
-        square, moved, square_linked, moved_linked, rise = 0.0, 0.0, 0.0, 0.0, -np.inf
-        for label in range(labels):
-            if belief[label] > 0:
-                ranked[positive] = belief[label]
-                positive += 1
-            mass += belief[label]
-            more, more_linked = belief[label] - alpha[label], linked_only[label] - alpha[label]
-            square += more * more
-            moved += abs(more)
-            square_linked += more_linked * more_linked
-            moved_linked += abs(more_linked)
-            rise = max(rise, more)
-        _sort(ranked, positive)
-        tail = 0.0
-        for i in range(l - 1, positive):
-            tail += ranked[i]
-        out[g, LINKED] = linked
-        out[g, PEAK] = ranked[0] if positive else 0.0
-        out[g, TAIL] = tail
-        out[g, MASS] = mass
-        out[g, SQUARE] = square
-        out[g, MOVED] = (moved + abs(max(0.0, 1 - mass) - rest_alpha)) / 2
-        if linked:
-            out[g, SQUARE_LINKED] = square_linked
-            out[g, MOVED_LINKED] = (moved_linked + rest_alpha) / 2
-        out[g, RISE] = rise
+    out = np.zeros((len(bounds) - 1, COLUMNS))
+    found = label_beliefs(offsets, codes, bits, weights, pairs)
+    for some, linked, alone, belief in beliefs_of_groups(order, bounds, found, alpha if prior else None):
+        out[some] = figures_of(belief, alpha, l)
+        out[some, LINKED] = linked
+        among = figures_of(alone, alpha, 1)
+        out[some, SQUARE_LINKED] = np.where(linked, among[:, SQUARE], 0.0)
+        out[some, MOVED_LINKED] = np.where(linked, among[:, MOVED], 0.0)
+    return out
+
+
+def figures_of(belief: NDArray[np.float64], alpha: NDArray[np.float64], l: int) -> NDArray[np.float64]:  # noqa: E741
+    """Return the figures of beliefs (groups, labels), except those of linked records."""
+    out = np.zeros((len(belief), COLUMNS))
+    mass, more = belief.sum(axis=1), belief - alpha
+    rest = np.maximum(0.0, 1 - mass) - max(0.0, 1.0 - float(alpha.sum()))
+    out[:, PEAK], out[:, MASS], out[:, RISE] = belief.max(axis=1), mass, more.max(axis=1)
+    out[:, SQUARE], out[:, MOVED] = (more**2).sum(axis=1), (np.abs(more).sum(axis=1) + np.abs(rest)) / 2
+    if l > 1:
+        belief = belief.copy()
+        for _ in range(min(l - 1, len(alpha))):
+            belief[np.arange(len(belief)), belief.argmax(axis=1)] = 0.0
+        mass = belief.sum(axis=1)
+    out[:, TAIL] = mass
     return out

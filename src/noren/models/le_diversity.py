@@ -13,8 +13,7 @@ from noren.errors import ModelDoesNotApply, NorenError
 from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
-from noren.models.separation import Separating, SeparationCheck
-from noren.models.shuffled import MemberCheck
+from noren.models.set_check import MemberCheck, Separating, SeparationCheck
 from noren.schema.column import Column
 from noren.statements import Statement
 
@@ -71,15 +70,15 @@ class LEDiversity(Separating, ClassModel):
         if tree is None or self.e > tree.height:
             levels = 0 if tree is None else tree.height
             raise NorenError(
-                f"le-diversity with e = {self.e} needs a hierarchy of {self.e} levels below its root; there are "
-                f"{levels}.",
+                f"le-diversity with e = {self.e} needs a hierarchy with {self.e} levels below its root; this one "
+                f"has {levels}.",
                 hint="Give the column a deeper hierarchy, or choose a smaller e.",
             )
         groups = tree.groups(tree.height - self.e)[1]
         return np.asarray((groups[:, None] != groups[None, :]).astype(float)), 1.0
 
     def subtrees(self, statement: Statement) -> NDArray[np.int64]:
-        """For every base value the number of its subtree at depth e."""
+        """Return for every base value the number of its subtree at depth e."""
         tree = statement.column.tree
         if tree is None or self.e > tree.height or len(tree.leaves) != statement.d:
             raise ModelDoesNotApply(
@@ -105,5 +104,5 @@ class LEDiversity(Separating, ClassModel):
         )
         return Promise(
             f"{told} (branches at depth {self.e}).",
-            "Values of two branches count as different however close in meaning they are. " + KNOWS_SHARES,
+            "Values of two branches count as different, however close in meaning they are. " + KNOWS_SHARES,
         )

@@ -1,4 +1,5 @@
-"""Local privacy: what all drawn columns of a person tell together is bounded, for every prior and side knowledge."""
+"""Local privacy: a bound on what all drawn columns of a person disclose together, for every prior and all outside
+knowledge."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class LocalPrivacy(Model):
     higher_is_safer: ClassVar[bool] = False
     together: ClassVar[bool] = True
     epsilon: float = Field(
-        gt=0, le=50, description="Largest sum of the columns' epsilons: the budget that a method splits."
+        gt=0, le=50, description="Largest sum of the columns' epsilons: the privacy budget that a method divides."
     )
 
     @property
@@ -43,7 +44,7 @@ class LocalPrivacy(Model):
 
     @property
     def identity(self) -> str:
-        """A budget over several columns and one over some of them may stand side by side."""
+        """Return the columns too, because requirements on all and on some of the columns may both be present."""
         return self.model if len(self.on) == 1 else f"{self.model}/{', '.join(sorted(self.on))}"
 
     @property
@@ -55,7 +56,7 @@ class LocalPrivacy(Model):
         return self.epsilon
 
     def checks(self, evidence: Evidence) -> list[Check]:
-        """One check of all columns together."""
+        """Return one check of all columns together."""
         for name in self.on:
             self.check(evidence.columns[name], evidence)
         return [BudgetCheck(self, [evidence.columns[name] for name in self.on], evidence.people)]
@@ -75,19 +76,19 @@ class LocalPrivacy(Model):
     def promise(self, names: str, sets: bool) -> Promise:
         factor = exp(self.epsilon)
         return Promise(
-            f"Whatever somebody knows, what is published of a person's {names} changes the odds between any two "
-            f"possibilities by a factor of at most {factor:.3g} (epsilon {self.epsilon:.4g} in all).",
-            "It speaks of one release and of the columns it names; columns that are published otherwise may tell more. "
-            "What is true of many people can be learned about everybody.",
+            f"Whatever an adversary knows, the published {names} of a person change the odds between any two "
+            f"possibilities by a factor of at most {factor:.3g} (total epsilon {self.epsilon:.4g}).",
+            "It covers one release and these columns only; other columns may disclose more. What is true of many "
+            "people can be learned about everybody.",
         )
 
 
 class BudgetCheck(Check):
-    """The largest likelihood ratio of every column's cells, from what the published statements say, and their sum."""
+    """Computes the largest likelihood ratio of every column's cells from the published statements, and sums the
+    epsilons."""
 
     def __init__(self, model: LocalPrivacy, statements: Sequence[Statement], people: bool) -> None:
-        super().__init__(", ".join(statement.name for statement in statements))
-        self.model = model
+        super().__init__(model, ", ".join(statement.name for statement in statements))
         self.statements = statements
         self.people = people
         self.needs = (*(statement.name for statement in statements), *((PERSON,) if people else ()))
@@ -115,10 +116,11 @@ class BudgetCheck(Check):
             self._seen[name] += other._seen[name]
 
     def of_rows(self, verdict: Verdict) -> Verdict:
-        """A sum that is too large stays so; of several rows nobody knows how many draws a person has."""
+        """Return the verdict for rows: a sum that is too large fails; otherwise it is unknown how many draws a person
+        has."""
         if verdict.holds is False:
             return verdict
-        return replace(verdict, holds=None, statement=f"{verdict.statement}; {OF_ROWS}")
+        return replace(verdict, holds=None, by_holder=True, statement=f"{verdict.statement}; {OF_ROWS}")
 
     def verdict(self) -> Verdict:
         import polars as pl
@@ -136,25 +138,17 @@ class BudgetCheck(Check):
         statement = f"epsilon {total:.4g} in all" + (f" ({statement})" if len(each) > 1 else "")
         if total == inf:
             bare = [name for name, value in each.items() if value == inf]
-            statement = f"{', '.join(bare)} has no epsilon: what is published rules values out"
+            statement = f"{', '.join(bare)} has no finite epsilon, because its published cells rule values out"
         elif drawn_again:
             names = ", ".join(f"{name} ({count} people)" for name, count in drawn_again.items())
-            statement += f"; people have more than one draw in {names}, which tells that their values differ"
-        return Verdict(
-            model=self.model.model,
-            column=self.column,
-            required=self.model.epsilon,
-            achieved=total,
-            holds=self.records > 0 and within and not drawn_again,
-            basis="the published design",
-            records=self.records,
-            breaches=self.records if not within else sum(drawn_again.values()),
-            statement=statement,
-        )
+            statement += f"; people have more than one draw in {names}, which discloses that their values differ"
+        holds = self.records > 0 and within and not drawn_again
+        breaches = self.records if not within else sum(drawn_again.values())
+        return self.conclude(total, holds, "the published design", self.records, breaches, statement)
 
 
 def largest_ratio(statement: Statement, cells: Any) -> float:
-    """The largest ratio between the probabilities of one cell under two true values.
+    """Return the largest ratio between the probabilities of one cell under two true values.
 
     For changed values over all that could be published, not only over those that were.
     """

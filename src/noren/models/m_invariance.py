@@ -1,4 +1,4 @@
-"""m-invariance (Xiao, Tao 2007): who is in several releases stays among the same m secrets in all of them."""
+"""m-invariance (Xiao, Tao 2007): people who are in several releases have the same m possible secrets in all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from noren.statements import Statement
 
 
 class MInvariance(ClassModel):
-    """Every class has at least m records, all with different secrets, and people keep the secrets they were among.
+    """Every class has at least m records, all with different secrets, and a person keeps the same possible secrets in
+    every release.
 
     A release alone shows the first half. The second is what the register of the secret is asked before a release is
     made, and what `noren audit --second` measures between two of them.
@@ -25,7 +26,8 @@ class MInvariance(ClassModel):
     parameter: ClassVar[str] = "m"
     coarsening_preserves: ClassVar[bool] = False
     invariant: ClassVar[bool] = True
-    m: int = Field(ge=2, description="Number of different values that every person stays among.")
+    judges_rows: ClassVar[bool] = False  # a person's rows repeat their value
+    m: int = Field(ge=2, description="Number of different values that stay possible for every person in all releases.")
 
     @property
     def met_by(self) -> str:
@@ -47,11 +49,12 @@ class MInvariance(ClassModel):
     def says(self, achieved: float, smallest: int) -> str:
         if achieved < 1:
             return "some class holds a value more than once"
-        return f"every class holds at least {achieved:g} different values, each once"
+        return f"every class has at least {achieved:g} different values, each once"
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
-            f"{CLASS}, at least {self.m} different values of {names} occur, each once, and whoever is in an earlier "
-            "release that the register knows stays among the same values, so that intersecting both tells nothing new.",
-            "It does not hold against releases that the register does not know. " + KNOWS_SHARES,
+            f"{CLASS}, at least {self.m} different values of {names} occur, each once. People who are in an earlier "
+            "release of the register keep the same possible values, so the intersection of both releases "
+            "discloses nothing new.",
+            "It does not cover releases that are not in the register. " + KNOWS_SHARES,
         )

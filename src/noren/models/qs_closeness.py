@@ -1,15 +1,13 @@
-"""QS t-closeness (paper 001, definition 4): what a group's terms reveal stays close to what was known before."""
+"""QS t-closeness (paper 001, definition 4): the beliefs from a group's terms stay close to the prior."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.models.base import Model, Promise
+from noren.models.base import Probes, Promise
 from noren.models.term_check import Beliefs, Judged, TermModel
-from noren.statements import Statement
 
 
 class QSCloseness(TermModel):
@@ -21,6 +19,7 @@ class QSCloseness(TermModel):
     """
 
     model: Literal["qs-closeness"] = "qs-closeness"
+    probing: ClassVar[Probes] = ({"t": 1.0}, {"t": 1.0, "distance": "emd"})
     parameter: ClassVar[str] = "t"
     relative: ClassVar[bool] = True
     t: float = Field(gt=0, le=2, description="Largest permitted distance between a group's beliefs and the prior.")
@@ -35,23 +34,17 @@ class QSCloseness(TermModel):
     def says(self, achieved: float, found: Beliefs) -> str:
         linked = found.euclidean_linked if self.distance == "l2" else found.moved_linked
         worst = float(linked.max(initial=0.0))
-        words = f"no group lies further than {achieved:.4g} from the prior ({self.distance}); no belief rises by more "
+        words = f"no group is further than {achieved:.4g} from the prior ({self.distance}), so no belief rises by more "
         words += f"than {found.rise:.4g}"
         if found.unlinked:
-            words += f"; counting linked records alone, the distance is at most {worst:.4g}"
+            words += f"; among linked records only, the distance is at most {worst:.4g}"
         return words
-
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        if statement is None:
-            return []
-        return [cls(on=statement.name, t=1.0), cls(on=statement.name, t=1.0, distance="emd")]
 
     def promise(self, names: str, sets: bool) -> Promise:
         single = "no set of labels" if self.distance == "emd" else "no single label"
         return Promise(
-            f"Whoever finds the records that could be a person's and links their {names} to labels with the knowledge "
-            f"table ends close to what was believed before: {single} becomes likelier by more than {self.t:.4g} of 1.",
-            "A guess may still become a little better than before. Somebody with another knowledge table is not "
-            "limited.",
+            f"Somebody who finds the records that match a person and links their {names} to labels with the "
+            f"knowledge table believes nearly the same as before: {single} becomes likelier by more than "
+            f"{self.t:.4g} (on a scale from 0 to 1).",
+            "A guess may still become slightly better. An adversary with another knowledge table is not limited.",
         )

@@ -1,15 +1,13 @@
-"""QS (c, l)-diversity (paper 001, definition 3): the labels that a group's terms are linked to stay diverse."""
+"""QS (c, l)-diversity (paper 001, definition 3): beliefs in the labels of a group's terms stay diverse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.models.base import Model, Promise
+from noren.models.base import Probes, Promise
 from noren.models.term_check import Beliefs, Judged, TermModel
-from noren.statements import Statement
 
 
 class QSDiversity(TermModel):
@@ -20,11 +18,14 @@ class QSDiversity(TermModel):
     """
 
     model: Literal["qs-diversity"] = "qs-diversity"
+    probing: ClassVar[Probes] = tuple({"c": 1.0, "l": size} for size in (2, 3, 5, 10))
     parameter: ClassVar[str] = "c"
     c: float = Field(
-        gt=0, allow_inf_nan=False, description="The top label is believed at most c times the l-th and later together."
+        gt=0,
+        allow_inf_nan=False,
+        description="The belief in the top label must be at most c times the sum of beliefs from the l-th label on.",
     )
-    l: int = Field(ge=2, description="Rank from which labels count as the less likely ones.")  # noqa: E741
+    l: int = Field(ge=2, description="Rank from which labels count as less likely.")  # noqa: E741
 
     @property
     def tail_from(self) -> int:
@@ -35,17 +36,15 @@ class QSDiversity(TermModel):
 
     def says(self, achieved: float, found: Beliefs) -> str:
         return (
-            f"no group believes in a label with more than {found.highest:.4g} (bound {self.c / (self.c + 1):.4g}); "
-            f"the top label has at most {achieved:.4g} times the labels from rank {self.l} on"
+            f"no label of a group is believed with more than {found.highest:.4g} (bound "
+            f"{self.c / (self.c + 1):.4g}); the top label has at most {achieved:.4g} times the belief of the "
+            f"labels from rank {self.l} on"
         )
-
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        return [cls(on=statement.name, c=1.0, l=size) for size in (2, 3, 5, 10)] if statement is not None else []
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
-            f"Whoever finds the records that could be a person's and links their {names} to labels with the knowledge "
-            f"table believes in no single label with more than {self.c / (self.c + 1):.0%}.",
-            "The belief may rise from nothing up to that bound. Somebody with another knowledge table is not limited.",
+            f"Somebody who finds the records that match a person and links their {names} to labels with the "
+            f"knowledge table believes no single label with more than {self.c / (self.c + 1):.0%}.",
+            "The belief may rise from nearly 0 to that bound. An adversary with another knowledge table is not "
+            "limited.",
         )

@@ -33,9 +33,12 @@ class RecursiveCLDiversity(ClassModel):
     higher_is_safer: ClassVar[bool] = False
     hopeless: ClassVar[float | None] = float("inf")
     c: float = Field(
-        gt=0, allow_inf_nan=False, description="The top value stays below c times the l-th and rarer values together."
+        gt=0,
+        allow_inf_nan=False,
+        description="The most frequent value must have fewer than c times the records of all values from rank "
+        "l on together.",
     )
-    l: int = Field(ge=2, description="Rank from which values count as the rare ones.")  # noqa: E741
+    l: int = Field(ge=2, description="Rank from which values count as rare.")  # noqa: E741
 
     @property
     def search_rule(self) -> SearchRule:
@@ -57,11 +60,13 @@ class RecursiveCLDiversity(ClassModel):
     def says(self, achieved: float, smallest: int) -> str:
         if not np.isfinite(achieved):
             return f"some class has fewer than {self.l} values"
-        return f"the top value of a class is at most {achieved:.4g} times its values from rank {self.l} on together"
+        return (
+            f"the top value of a class has at most {achieved:.4g} times the records of its values from rank {self.l} on"
+        )
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
-            f"{CLASS}, the commonest value of {names} stays below {self.c:g} times all values from rank {self.l} "
-            f"on together, also for somebody who can rule out {max(0, self.l - 2)} of the values.",
+            f"{CLASS}, the commonest value of {names} stays below {self.c:g} times all values from rank {self.l} on "
+            f"together. This also holds if an adversary can rule out {max(0, self.l - 2)} of the values.",
             KNOWS_SHARES,
         )

@@ -1,19 +1,21 @@
-"""(l, d)-semantic diversity: l values stay possible that are far apart in meaning (paper 003, definition 1)."""
+"""(l, d)-semantic diversity: l values with different meanings remain possible (paper 003, definition 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import ModelDoesNotApply
-from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
-from noren.models.separation import Separating, SeparationCheck, largest_separated
-from noren.models.set_check import ValuesCheck
-from noren.models.shuffled import MemberCheck, partnered
+from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise
+from noren.models.class_check import ClassCheck, ClassModel, Judged
+from noren.models.classes import ClassFindings
+from noren.models.histograms import Histograms
+from noren.models.set_check import MemberCheck, Separating, SeparationCheck, ValuesCheck, largest_separated, partnered
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
 from noren.statements import CellBatch, SetCells, Statement
@@ -23,21 +25,24 @@ MOST_L = 5
 """Up to which l the distance is measured."""
 LARGEST_SET = 16
 """Beyond so many members the subsets of a set are too many to try."""
+CELLS = 1 << 22
+"""Classes times values that are worked on at once."""
 
 
-class SemanticDiversity(Separating):
-    """Every published set holds l values at mutual distance d or more, so that its members mean different things.
+class SemanticDiversity(Separating, ClassModel):
+    """Every published set holds l values at a pairwise distance of d or more: its members mean different things.
 
-    The distance is the column's own. Of the members none is believed above 1/l (or `most`) by somebody who believed
-    all values alike, whatever the design. Like every diversity of sets it does not bound an adversary who knows how
-    common the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
-    shuffled members each value keeps its partners.
+    The distance is the column's own. Of the members none is believed above 1/l (or `most`) by somebody who thought all
+    values equally likely, whatever the design. In a class of records no value, taken together with those nearer to it
+    than d, makes up more than 1/l (or `most`): then every value of the class lies among l values of it that are far
+    apart. Like every diversity it does not bound an adversary who knows how common the values are. Coarsening preserves
+    it: with the records of two classes each keeps its set, and with their shuffled members each value keeps its
+    partners.
     """
 
     model: Literal["semantic-diversity"] = "semantic-diversity"
-    coarsening_preserves: ClassVar[bool] = True
-    l: int = Field(ge=2, description="Number of values that must stay possible and far apart.")  # noqa: E741
-    d: float = Field(gt=0, description="Least distance between any two of them.")
+    l: int = Field(ge=2, description="Number of values with pairwise distance d that must remain possible.")  # noqa: E741
+    d: float = Field(gt=0, description="Smallest distance between any two of these values.")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -51,12 +56,30 @@ class SemanticDiversity(Separating):
         compatible = self._compatible(statement)
         return MemberCheck(self, statement, evidence, compatible, self.l, f"every class {self._means}")
 
-    @property
-    def judges_left_out(self) -> bool:
-        return True
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
+        check = super().judge_classes(statement, evidence)
+        distances_of(statement)
+        return check
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+        compatible = self._compatible(column)
+        top = largest_nearby(part, ~compatible)
+        figures, good = part.n / top, top <= self.most_belief * part.n * (1 + TOLERANCE)
+        if self.most is not None:
+            for i in np.flatnonzero(good & (figures < self.l)).tolist():
+                values = part.value[part.starts[i] : part.starts[i + 1]]
+                figures[i] = partnered(values.tolist(), compatible, self.l)
+            good &= figures >= self.l * (1 - TOLERANCE)
+        return figures, good
+
+    def says(self, achieved: float, smallest: int) -> str:
+        if self.most is not None:
+            return f"{achieved:.4g} values of every class stay possible at a pairwise distance of {self.d:g} or more"
+        return f"no value, together with values nearer than {self.d:g}, makes up more than 1/{achieved:.4g} of a class"
 
     def left_out_checks(self, evidence: Evidence) -> list[Check]:
-        """Every value among them lies in a set of l values, of theirs, that are far apart."""
+        """Return the check that every value of the suppressed people is in a set of l of their values that are far
+        apart."""
         out: list[Check] = []
         for name in self.on:
             statement = evidence.columns[name]
@@ -70,7 +93,7 @@ class SemanticDiversity(Separating):
 
     @property
     def _means(self) -> str:
-        return f"leaves {{achieved}} values possible at mutual distance {self.d:g} or more"
+        return f"leaves {{achieved}} values possible at a pairwise distance of {self.d:g} or more"
 
     def _compatible(self, statement: Statement) -> NDArray[np.bool_]:
         return distances_of(statement) >= self.d * (1 - TOLERANCE)
@@ -81,33 +104,57 @@ class SemanticDiversity(Separating):
 
     @classmethod
     def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        design = None if statement is None else statement.design
-        if statement is None or design is None or statement.column.distances is None or design.eta > LARGEST_SET:
+        if statement is None or not statement.lists_values or statement.column.distances is None:
             return []
-        return [cls(on=statement.name, l=size, d=1.0) for size in range(2, min(MOST_L, design.eta) + 1)]
+        largest = statement.d if statement.design is None else statement.design.eta
+        if statement.design is not None and largest > LARGEST_SET:
+            return []
+        return [cls(on=statement.name, l=size, d=1.0) for size in range(2, min(MOST_L, largest) + 1)]
 
     @property
     def measured(self) -> str:
         return "d"
 
     def measuring(self, evidence: Evidence) -> Check:
-        (name,) = self.on
-        if evidence.columns[name].rows_per_record > 1:
-            raise self.refuses(evidence.columns[name])
-        return FrontierCheck(self, evidence.columns[name])
+        (check,) = self.checks(evidence)
+        if isinstance(check, ClassCheck):
+            return ClassFrontierCheck(self, check.column, check.classes, check.published, check.overall)
+        if check.statement.design is None or check.statement.rows_per_record > 1:  # type: ignore[attr-defined]
+            raise self.refuses(evidence.columns[check.column])
+        return FrontierCheck(self, evidence.columns[check.column])
 
     def promise(self, names: str, sets: bool) -> Promise:
+        if not sets:
+            return Promise(
+                f"{CLASS}, no value of {names}, together with all values nearer than {self.d:g}, has a share above "
+                f"{self.most_belief:.3g}, so that {self.l} values with different meanings remain possible.",
+                "It uses the distance that the policy declares; other relations between values are not considered. "
+                + KNOWS_SHARES,
+            )
         return Promise(
-            f"For every person at least {self.l} values of {names} remain possible that differ in meaning, any two by "
-            f"a distance of {self.d:g} or more; somebody who thinks all values equally likely believes none of them "
-            f"with more than {self.most_belief:.3g}.",
-            "The distance is the one that the policy declares; other relations between values are not considered. "
+            f"For every person at least {self.l} values of {names} remain possible, any two at a distance of "
+            f"{self.d:g} or more; somebody who thinks all values equally likely believes none of them with more "
+            f"than {self.most_belief:.3g}.",
+            "It uses the distance that the policy declares; other relations between values are not considered. "
             + KNOWS_SHARES,
         )
 
 
+def largest_nearby(part: Histograms, near: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return for every class the largest mass of a value together with all values near it."""
+    from scipy.sparse import csr_array
+
+    table, masses = near.astype(np.float64), csr_array((part.mass, part.value, part.starts), (len(part), len(near)))
+    step, found = max(1, CELLS // len(near)), [np.zeros(0)]
+    for begin in range(0, len(part), step):
+        around = masses[begin : begin + step] @ table
+        first, last = part.starts[begin], part.starts[min(begin + step, len(part))]
+        found.append(around[part.owner[first:last] - begin, part.value[first:last]])
+    return part.largest(np.concatenate(found))
+
+
 def distances_of(statement: Statement) -> NDArray[np.float64]:
-    """The published distances between a column's values."""
+    """Return the published distances between a column's values."""
     found = statement.column.distances
     if found is None:
         raise ModelDoesNotApply(
@@ -118,11 +165,10 @@ def distances_of(statement: Statement) -> NDArray[np.float64]:
 
 
 class FrontierCheck(Check):
-    """The largest d at which every set still has l values that far apart: what a column achieves."""
+    """Measures the largest d at which every set still has l values that far apart."""
 
     def __init__(self, model: SemanticDiversity, statement: Statement) -> None:
-        super().__init__(statement.name)
-        self.model = model
+        super().__init__(model, statement.name)
         self.statement = statement
         self.distances = distances_of(statement)
         self.sets: list[SetCells] = []
@@ -144,21 +190,35 @@ class FrontierCheck(Check):
         if self.records:
             sets = SetCells.concat(self.sets).distinct()[0]
             distance = frontier(sets.codes(design.eta), self.distances, size)
-        return Verdict(
-            model=self.model.model,
-            column=self.column,
-            required=0.0,
-            achieved=distance,
-            holds=self.records > 0,
-            basis="the release alone",
-            records=self.records,
-            breaches=0,
-            statement=f"every set has {size} values at mutual distance {distance:g} or more",
-        )
+        statement = f"every set has {size} values at a pairwise distance of {distance:g} or more"
+        return self.conclude(distance, self.records > 0, "the release alone", self.records, 0, statement, required=0.0)
+
+
+class ClassFrontierCheck(ClassCheck):
+    """Measures the largest d at which no class has a value that makes up more than 1/l together with nearer ones."""
+
+    def findings(self) -> ClassFindings:
+        assert self.published is not None
+        model, steps = self.model, np.unique(distances_of(self.published))
+        steps = steps[steps > 0]
+        low, high = 0, len(steps)
+        while low < high:
+            middle = (low + high) // 2
+            self.model = model.model_copy(update={"d": float(steps[middle])})
+            seen = super().findings()
+            low, high = (middle + 1, high) if not seen.breaches else (low, middle)
+        self.model = model
+        found = super().findings()
+        return replace(found, achieved=float(steps[low - 1]) if low else 0.0, breaches=0, short=0, shortfalls=())
+
+    def settled(self, found: ClassFindings) -> Verdict:
+        text = f"no value makes up more than 1/{self.model.required:g} of a class, with those nearer than"
+        return replace(super().settled(found), statement=f"{text} {found.achieved:g}", required=0.0)
 
 
 def frontier(sets: NDArray, distances: NDArray[np.float64], size: int) -> float:
-    """The largest d at which every set still has `size` values that far apart; 0 if some set has fewer values."""
+    """Return the largest d at which every set still has `size` values that far apart; 0 if some set has fewer
+    values."""
     steps = np.unique(distances[distances > 0])
     low, high = 0, len(steps)
     while low < high:

@@ -1,4 +1,4 @@
-"""(t1, ..., tq)-closeness: what a set reveals moves no belief further than t (paper 000, definitions 15, 16)."""
+"""(t1, ..., tq)-closeness: a set changes no belief by more than t (paper 000, definitions 15, 16)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Model, Need, Overall, Promise, SearchRule
+from noren.models.base import Check, Evidence, Need, Overall, Probes, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.histograms import Histograms
 from noren.models.verdict import Basis, Verdict
@@ -27,7 +27,8 @@ CELLS = 1 << 21
 
 
 class TCloseness(ClassModel):
-    """Whoever knows the overall distribution and sees a published set, or a class of records, ends within t of it.
+    """The belief of somebody who knows the overall distribution, and sees a published set or a class of records, stays
+    within t of it.
 
     The distance is the earth mover's distance: all values equally far, by rank, or by the height of the lowest common
     ancestor. A set whose likelihood ratio is at most ((1 + t) / (1 - t))^2 keeps it for every distribution; beyond, it
@@ -37,13 +38,14 @@ class TCloseness(ClassModel):
     """
 
     model: Literal["t-closeness"] = "t-closeness"
+    probing: ClassVar[Probes] = tuple({"t": 0.5, "distance": one} for one in ("equal", "ordered", "tree"))
     parameter: ClassVar[str] = "t"
     higher_is_safer: ClassVar[bool] = False
     relative: ClassVar[bool] = True
     t: float = Field(gt=0, lt=1, description="Largest permitted distance between belief and overall distribution.")
     distance: Literal["equal", "ordered", "tree"] = Field(
         default="equal",
-        description="Ground distance: all values equally far, by rank, or by hierarchy (the last two protect less).",
+        description="Distance between values: all equal, by rank, or by hierarchy (the last two protect less).",
     )
 
     @property
@@ -60,25 +62,19 @@ class TCloseness(ClassModel):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """On sets the prior too, which classes bring along."""
+        """Return the needs; on sets also the prior, which classes contain themselves."""
         more: dict[str, Need] = {"ordered": "order", "tree": "tree"}
         return frozenset({"prior", more[self.distance]} if self.distance in more else {"prior"})
 
     @property
     def epsilon_each(self) -> float:
-        """4 artanh(t): no prior moves further under a likelihood ratio of ((1 + t) / (1 - t))^2. Distances of at most 1
-        only make the earth mover's distance smaller, so it serves orders and trees too."""
+        """Return 4 artanh(t): under a likelihood ratio of ((1 + t) / (1 - t))^2 no prior changes by more than t. With
+        distances of at most 1 the earth mover's distance is smaller, so this also holds for orders and trees."""
         return 4 * atanh(self.t)
 
     @property
     def search_rule(self) -> SearchRule:
         return SearchRule(f"close_{self.distance}", self.t)
-
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        if statement is None:
-            return []
-        return [cls(on=statement.name, t=0.5, distance=distance) for distance in ("equal", "ordered", "tree")]
 
     def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
         check = super().judge_classes(statement, evidence)
@@ -101,11 +97,11 @@ class TCloseness(ClassModel):
         return ChangedCheck(self, statement, evidence.overall.get(statement.name))
 
     def proven_by(self, rho: float) -> bool:
-        """Whether a likelihood ratio of rho keeps every distribution within t."""
+        """Return whether a likelihood ratio of rho keeps every distribution within t."""
         return largest_move(rho) <= self.t + TOLERANCE
 
     def levels(self, statement: Statement) -> list[NDArray[np.int64]]:
-        """What the distance sums over where it is one of a tree: the groups of values at every height."""
+        """Return the groups of values at every height over which a tree distance sums."""
         if self.distance != "tree":
             return []
         tree = tree_over(statement)
@@ -122,30 +118,30 @@ class TCloseness(ClassModel):
         return moved, moved <= self.t + TOLERANCE
 
     def says(self, achieved: float, smallest: int) -> str:
-        return f"no class lies further than {achieved:.4g} from the whole release ({self.distance} distance)"
+        return f"no class is further than {achieved:.4g} from the whole release ({self.distance} distance)"
 
     def promise(self, names: str, sets: bool) -> Promise:
         distance = {
             "equal": "",
-            "ordered": " (moving belief to a neighbouring value counts for little)",
-            "tree": " (moving belief to a related value counts for less)",
+            "ordered": " (moving belief to a neighbouring value counts little)",
+            "tree": " (moving belief to a related value counts less)",
         }[self.distance]
-        seen = "a person's published set" if sets else "the records that could be a person's"
+        seen = "a person's published set" if sets else "the records that match a person"
         return Promise(
             f"Whoever knows the overall distribution of {names} and sees {seen} changes this belief by at most "
             f"{self.t:.4g} of 1{distance}.",
-            "The bound is for one column seen alone: several columns together may tell more. A value that is rare may "
-            "still become many times as likely as before.",
+            "The bound is for one column; several columns together may disclose more. A rare value may still "
+            "become many times as likely as before.",
         )
 
 
 def largest_move(rho: float) -> float:
-    """The furthest that any belief moves, in total variation, under likelihood ratios of at most rho."""
+    """Return the largest change of any belief, in total variation, under likelihood ratios of at most rho."""
     return 1.0 if rho == inf else (rho**0.5 - 1) / (rho**0.5 + 1)
 
 
 def tree_over(column: Statement) -> Hierarchy:
-    """The hierarchy over the column's values."""
+    """Return the hierarchy over the column's values."""
     tree = column.column.tree
     if tree is None or len(tree.leaves) != column.d:
         raise ModelDoesNotApply(
@@ -156,14 +152,14 @@ def tree_over(column: Statement) -> Hierarchy:
 
 
 def equal_distances(part: Histograms, overall: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Half the sum of |P - Q| over groups of values, for every class. Groups that a class lacks add their Q."""
+    """Return half the sum of |P - Q| over groups of values, for every class. Groups that a class lacks add their Q."""
     merged, shares = part.merged(groups), np.bincount(groups, overall)
     q = shares[merged.value]
     return np.asarray((merged.total(np.abs(merged.share - q) - q) + shares.sum()) / 2)
 
 
 def ordered_distances(part: Histograms, overall: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of |cumulative P - cumulative Q| over all values but the last, divided by their number."""
+    """Return the sum of |cumulative P - cumulative Q| over all values but the last, divided by their number."""
     d, out = len(overall), np.zeros(len(part))
     ahead = np.cumsum(overall)
     step = max(1, CELLS // d)
@@ -178,12 +174,11 @@ def ordered_distances(part: Histograms, overall: NDArray[np.float64]) -> NDArray
 
 
 class ClosenessCheck(Check):
-    """What the published design proves for every distribution; else Bayes' theorem and the earth mover's distance, set
-    by set, straight from their definitions."""
+    """Checks closeness of sets: by the proof from the published design, otherwise by Bayes' theorem and the earth
+    mover's distance for every set."""
 
     def __init__(self, model: TCloseness, column: Statement, design: DecoyDesign, overall: Overall | None) -> None:
-        super().__init__(column.name)
-        self.model = model
+        super().__init__(model, column.name)
         self.statement = column
         self.design = design
         self.overall = None if model.proven_by(design.rho) else overall
@@ -222,7 +217,7 @@ class ClosenessCheck(Check):
         self.proven = self.proven or other.proven
 
     def _surely_exceeds(self, cell: SetCells) -> bool:
-        """Whether one set exceeds t under every distribution near the estimate.
+        """Return whether one set exceeds t under every distribution near the estimate.
 
         The neighbours are spread twice as wide as the estimate's own error. A slope would not do: at its largest, the
         distance is flat in the distribution and still only an estimate.
@@ -240,7 +235,7 @@ class ClosenessCheck(Check):
 
     def verdict(self) -> Verdict:
         t = self.model.t
-        basis: str = "the published design" if self.overall is None else self.overall.basis
+        basis: Basis = "the published design" if self.overall is None else self.overall.basis
         achieved = largest_move(self.design.rho) if self.overall is None else self.worst
         holds: bool | None = self.records > 0 and not self.wrong_size and not self.breaches
         statement = f"no set moves the overall distribution by more than {achieved:.4g}"
@@ -251,25 +246,14 @@ class ClosenessCheck(Check):
             statement = f"estimated {achieved:.4g}, within the error of the estimate of {t:g}; the original settles it"
         if self.wrong_size:
             statement = f"{self.wrong_size} sets do not have the {self.design.eta} values of the design"
-        return Verdict(
-            model=self.model.model,
-            column=self.column,
-            required=t,
-            achieved=achieved,
-            holds=holds,
-            basis=basis,
-            records=self.records,
-            breaches=self.breaches + self.wrong_size,
-            statement=statement,
-        )
+        return self.conclude(achieved, holds, basis, self.records, self.breaches + self.wrong_size, statement)
 
 
 class ChangedCheck(Check):
-    """Bayes' theorem for every value that is published, by the likelihood that the statement gives."""
+    """Applies Bayes' theorem to every published value, with the likelihood of the statement."""
 
     def __init__(self, model: TCloseness, column: Statement, overall: Overall | None) -> None:
-        super().__init__(column.name)
-        self.model = model
+        super().__init__(model, column.name)
         self.statement = column
         self.overall = overall
         self.seen = np.zeros(column.d, np.int64)
@@ -306,7 +290,7 @@ class ChangedCheck(Check):
         elif not known and breaches:
             holds = None
             statement = f"estimated {achieved:.4g}; the published design does not prove {t:g}, the original settles it"
-        return Verdict(self.model.model, self.column, t, achieved, holds, basis, records, breaches, statement)
+        return self.conclude(achieved, holds, basis, records, breaches, statement)
 
 
 def moved_beliefs(
@@ -315,7 +299,7 @@ def moved_beliefs(
     distance: str,
     levels: Sequence[NDArray[np.int64]] = (),
 ) -> NDArray[np.float64]:
-    """How far every row of beliefs lies from the overall distribution; `levels` are those of a tree."""
+    """Return the distance of every row of beliefs from the overall distribution; `levels` are those of a tree."""
     difference = belief - shares[None, :]
     if distance == "tree":
         moved = np.zeros(len(belief))
@@ -337,7 +321,7 @@ def belief_distances(
     distance: str,
     levels: Sequence[NDArray[np.int64]] = (),
 ) -> NDArray[np.float64]:
-    """D[A, B] of every set: B by Bayes' theorem from the design's likelihood and the prior A (equation 12)."""
+    """Return D[A, B] of every set: B by Bayes' theorem from the design's likelihood and the prior A (equation 12)."""
     n, d = len(cells), cells.d
     inside = np.zeros((n, d), bool)
     np.put_along_axis(inside, cells.codes(design.eta).astype(np.int64), True, axis=1)

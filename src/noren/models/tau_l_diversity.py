@@ -16,14 +16,14 @@ from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
 from noren.statements import Statement
 
-Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 MOST_L = 8
 """Up to which l the figure is measured."""
 
 
 class TauLDiversity(ClassModel):
-    """In every class the k most frequent values together make up at most psi(k), for all k.
+    """In every class the k most frequent values have a total share of at most psi(k), for all k.
 
     psi rises from tau at k = 1 to 1 at k = l, evenly unless `ceilings` say how, so no class rests on fewer than l
     values and none of them exceeds tau. tau = 1/l is frequency diversity. It does not bound somebody who knows
@@ -37,15 +37,20 @@ class TauLDiversity(ClassModel):
     higher_is_safer: ClassVar[bool] = False
     hopeless: ClassVar[float | None] = 1.0
     tau: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class, from 1/l up.")
-    l: int = Field(ge=2, description="Number of values that every class must spread over.")  # noqa: E741
+    l: int = Field(ge=2, description="Number of different values that every class must have.")  # noqa: E741
     ceilings: tuple[float, ...] | None = Field(
         default=None,
-        description="psi(1), ..., psi(l - 1), rising from tau and below 1: what the most frequent value, the two most "
-        "frequent ones, ... may make up together.",
+        description=(
+            "psi(1), ..., psi(l - 1), rising from tau and below 1: the largest share of the most frequent value, of "
+            "the two most frequent values, and so on."
+        ),
     )
     weights: dict[str, Weight] | None = Field(
         default=None,
-        description="How likely each value is under a generalised one, in proportion; values not named weigh 1.",
+        description=(
+            "Relative weights of the values under a generalised value; 1 by default. A value with weight "
+            "0 is impossible under a generalised value."
+        ),
     )
 
     @model_validator(mode="after")
@@ -55,16 +60,19 @@ class TauLDiversity(ClassModel):
         if self.ceilings is not None:
             if len(self.ceilings) != self.l - 1:
                 raise ValueError(
-                    f"l = {self.l} needs {self.l - 1} ceilings, psi(1) to psi(l - 1), not {len(self.ceilings)}"
+                    f"l = {self.l} needs {self.l - 1} limits, psi(1) to psi(l - 1), not {len(self.ceilings)}"
                 )
             if self.ceilings[0] != self.tau:
-                raise ValueError(f"the first ceiling is {self.ceilings[0]:g} and tau is {self.tau:g}: both are psi(1)")
+                raise ValueError(
+                    f"the first ceiling is {self.ceilings[0]:g}, but tau is {self.tau:g}; both are psi(1) and must be "
+                    "equal"
+                )
             if not all(a < b for a, b in pairwise((*self.ceilings, 1.0))):
                 raise ValueError("ceilings must rise and stay below 1")
         return self
 
     def psi(self, k: int) -> float:
-        """The ceiling of the k most frequent values together."""
+        """Return the limit on the k most frequent values together."""
         if k >= self.l:
             return 1.0
         return self._evenly(self.tau, k) if self.ceilings is None else self.ceilings[k - 1]
@@ -90,7 +98,7 @@ class TauLDiversity(ClassModel):
 
     @property
     def search_rule(self) -> SearchRule:
-        """The weakest requirement with evenly rising ceilings that implies this one; searches know no other.
+        """Return the weakest requirement with linear limits that implies this one, which is what searches can use.
 
         It lies below every ceiling, at as few values as can be: with more of them the line starts lower.
         """
@@ -102,7 +110,7 @@ class TauLDiversity(ClassModel):
         return SearchRule("tau_l", tau, size)
 
     def _below(self, size: int) -> float:
-        """Where an evenly rising line that ends at `size` values may start to stay below every ceiling."""
+        """Return where a straight line that ends at `size` values may start to stay below every limit."""
         shares = ((k - 1) / (size - 1) for k in range(1, self.l))
         return min((self.psi(k) - even) / (1 - even) for k, even in enumerate(shares, 1))
 
@@ -125,25 +133,28 @@ class TauLDiversity(ClassModel):
         return np.minimum(reached, 1.0), good
 
     def _needed(self, share: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-        """The tau that the k most frequent values ask for: of an even rise, or of these ceilings in proportion."""
+        """Return the tau that the k most frequent values need: for linear limits, or for these limits in proportion."""
         if self.ceilings is not None:
             return share * (self.tau / self.psi(k))
         evenly = (k - 1) / (self.l - 1)
         return (share - evenly) / (1 - evenly)
 
     def says(self, achieved: float, smallest: int) -> str:
-        return f"every class is ({achieved:.4g}, {self.l})-diverse: its k top values stay below psi(k) for all k"
+        return (
+            f"every class is ({achieved:.4g}, {self.l})-diverse: the shares of its k top values stay below psi(k) for "
+            "all k"
+        )
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
-            f"{CLASS}, no value of {names} makes up more than {self.tau:.4g}, no few values together make up nearly "
-            f"all, and at least {self.l} values remain possible.",
+            f"{CLASS}, no value of {names} has a share above {self.tau:.4g}, the most frequent values together stay "
+            f"below the declared limits, and at least {self.l} values remain possible.",
             KNOWS_SHARES,
         )
 
 
 def base_labels(column: Statement) -> tuple[str, ...]:
-    """The labels of a generalised column's base values."""
+    """Return the labels of a generalised column's base values."""
     tree = column.column.tree
     if tree is not None and len(tree.leaves) == column.d:
         return tree.leaves
@@ -153,7 +164,7 @@ def base_labels(column: Statement) -> tuple[str, ...]:
         single = {int(column.nodes.members(node)[0]): column.nodes.labels[node] for node in alone.tolist()}
     if len(single) < column.d:
         raise ModelDoesNotApply(
-            f"weights need the names of all values of {column.name!r}, and the release does not give them.",
-            hint="Give the column a hierarchy, or leave the weights out.",
+            f"weights need the names of all values of {column.name!r}, which the release does not list.",
+            hint="Give the column a hierarchy, or remove the weights.",
         )
     return tuple(single[code] for code in range(column.d))

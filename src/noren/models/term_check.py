@@ -1,4 +1,4 @@
-"""Models about quasi-sensitive terms, and the one check that serves them.
+"""Models about quasi-sensitive terms, and their common check.
 
 A group is all records that agree in every quasi-identifier, as published. Its records' terms are linked to labels by
 the knowledge table; set-valued columns with one and the same knowledge are read together, as an adversary would.
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import ModelDoesNotApply
+from noren.models import kernels
 from noren.models.base import Check, Evidence, Model, Need
 from noren.models.classes import class_keys, key_columns
 from noren.models.verdict import Basis, Verdict
@@ -29,30 +30,28 @@ Judged = tuple[NDArray, NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What the groups of a release reveal: one entry per group."""
+    """The beliefs in the groups of a release: one entry per group."""
 
     records: NDArray[np.int64]
     table: NDArray[np.float64]
     rounding: float = ROUNDING
 
     def _column(self, name: str) -> NDArray[np.float64]:
-        from noren.models import kernels as beliefs
-
-        return np.asarray(self.table[:, getattr(beliefs, name)])
+        return self.table[:, getattr(kernels, name)]
 
     @property
     def peak(self) -> NDArray[np.float64]:
-        """The largest belief in one label."""
+        """Return the largest belief in one label."""
         return self._column("PEAK")
 
     @property
     def tail(self) -> NDArray[np.float64]:
-        """The beliefs from rank l on, together."""
+        """Return the sum of beliefs from rank l on."""
         return self._column("TAIL")
 
     @property
     def ratio(self) -> NDArray[np.float64]:
-        """The least c that a group satisfies; 0 where nothing is believed."""
+        """Return the smallest c that a group satisfies; 0 if no label is believed."""
         lone = np.where(self.peak > 0, np.inf, 0.0)
         return np.divide(self.peak, self.tail, out=lone, where=self.tail > 0)
 
@@ -62,12 +61,12 @@ class Beliefs:
 
     @property
     def moved(self) -> NDArray[np.float64]:
-        """Earth mover's distance to the prior, all labels equally far apart."""
+        """Return the earth mover's distance to the prior, with equal distances between labels."""
         return self._column("MOVED")
 
     @property
     def euclidean_linked(self) -> NDArray[np.float64]:
-        """The same with the beliefs of linked records alone; 0 where there are none."""
+        """Return the distance among linked records only; 0 if there are none."""
         return np.sqrt(self._column("SQUARE_LINKED"))
 
     @property
@@ -76,39 +75,34 @@ class Beliefs:
 
     @property
     def unlinked(self) -> int:
-        """Records that are linked to no label."""
+        """Return the number of records without a possible label."""
         return int(self.records.sum() - self._column("LINKED").sum())
 
     @property
     def highest(self) -> float:
-        """The largest belief in any label of any group."""
+        """Return the largest belief in any label of any group."""
         return float(self.peak.max(initial=0.0))
 
     @property
     def rise(self) -> float:
-        """The largest difference between a belief and its prior (equation 1)."""
+        """Return the largest difference between a belief and its prior (equation 1)."""
         return float(self._column("RISE").max(initial=0.0))
-
-    @property
-    def mean_rise(self) -> float:
-        """The mean over records of the largest rise in their group."""
-        return float((self._column("RISE") * self.records).sum() / max(1, int(self.records.sum())))
 
 
 class TermModel(Model):
-    """A requirement on the labels that groups of records are linked to."""
+    """A requirement on the beliefs in labels of groups of records."""
 
     about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "terms"
     coarsening_preserves: ClassVar[bool] = True
     higher_is_safer: ClassVar[bool] = False
     together: ClassVar[bool] = True
     unlinked: Literal["ignore", "prior"] = Field(
-        default="ignore", description="What a record that is linked to no label tells: nothing, or the prior."
+        default="ignore", description="Belief about a record that is linked to no label: none, or the prior."
     )
 
     @property
     def tail_from(self) -> int:
-        """Rank from which beliefs are summed."""
+        """Return the rank from which beliefs are summed."""
         return 1
 
     @property
@@ -117,11 +111,11 @@ class TermModel(Model):
 
     @abstractmethod
     def judged(self, found: Beliefs) -> Judged:
-        """One figure per group (smaller is safer), and whether it satisfies the model."""
+        """Return one figure per group (smaller is safer), and whether it satisfies the model."""
 
     @abstractmethod
     def says(self, achieved: float, found: Beliefs) -> str:
-        """The statement about the whole release."""
+        """Return the statement about the whole release."""
 
     def judge_terms(self, statement: Statement, evidence: Evidence) -> Check:
         if not isinstance(statement.column.knowledge, Knowledge):
@@ -135,11 +129,10 @@ class TermModel(Model):
 
 
 class TermCheck(Check):
-    """Gathers groups and terms, then judges every group."""
+    """Gathers groups and terms, then checks every group."""
 
     def __init__(self, model: TermModel, column: Statement, keys: list[Statement], evidence: Evidence) -> None:
-        super().__init__(column.name)
-        self.model = model
+        super().__init__(model, column.name)
         self.keys = keys
         self.knowledge: Knowledge = column.column.known
         self.joint = [other for other in evidence.columns.values() if other.column.knowledge is self.knowledge]
@@ -160,9 +153,7 @@ class TermCheck(Check):
         self._terms += other._terms
 
     def beliefs(self) -> tuple[Beliefs, Basis]:
-        """What all groups reveal, and what the prior rests on."""
-        from noren.models import kernels as kernel
-
+        """Return the beliefs of all groups, and the basis of the prior."""
         cells = TermCells.concat(self._terms)
         order, bounds = _groups(self._keys)
         knowledge = self.knowledge
@@ -172,10 +163,10 @@ class TermCheck(Check):
         elif self.overall is not None:
             alpha, basis = self.overall.shares, self.overall.basis
         else:
-            alpha = kernel.mean_beliefs(cells.offsets, cells.data, *knowledge.links)
+            alpha = kernels.mean_beliefs(cells.offsets, cells.data, *knowledge.links)
             basis = "an estimate from the release"
         model = self.model
-        table = kernel.group_beliefs(
+        table = kernels.group_beliefs(
             order, bounds, cells.offsets, cells.data, *knowledge.links,
             np.asarray(alpha, np.float64), model.unlinked == "prior", model.tail_from,
         )  # fmt: skip
@@ -184,8 +175,7 @@ class TermCheck(Check):
     def verdict(self) -> Verdict:
         model = self.model
         if not self._terms or not sum(map(len, self._terms)):
-            words = "there are no records"
-            return Verdict(model.model, self.column, model.required, 0.0, False, "the release alone", 0, 0, words)
+            return self.conclude(0.0, False, "the release alone", 0, 0, "there are no records")
         found, basis = self.beliefs()
         figures, good = model.judged(found)
         achieved = float(figures.max(initial=0.0))
@@ -196,26 +186,18 @@ class TermCheck(Check):
             basis = "the release alone"
         if basis == "an estimate from the release":
             holds = None
-            statement += "; the prior was estimated from what is published, which says less than the original: give "
+            statement += (
+                "; the prior was estimated from the published cells, which are less precise than the original: give "
+            )
             statement += "the original, or priors in the knowledge table"
         if found.unlinked:
             statement += f"; {found.unlinked} records are linked to no label"
-        return Verdict(
-            model=model.model,
-            column=self.column,
-            required=model.required,
-            achieved=achieved,
-            holds=holds,
-            basis=basis,
-            records=int(found.records.sum()),
-            breaches=breaches,
-            statement=statement,
-            short=int((~good).sum()),
-        )
+        records, short = int(found.records.sum()), int((~good).sum())
+        return self.conclude(achieved, holds, basis, records, breaches, statement, short=short)
 
 
 def linked_terms(parts: list[tuple[Statement, Cells]], knowledge: Knowledge) -> TermCells:
-    """The terms of all columns that are read together, as codes of the knowledge; -1 for terms that it lacks."""
+    """Return the terms of all columns with a common knowledge table, as codes of the table; -1 for unknown terms."""
     records, codes = [], []
     n = 0
     for column, cells in parts:
@@ -230,7 +212,7 @@ def linked_terms(parts: list[tuple[Statement, Cells]], knowledge: Knowledge) -> 
 
 
 def _groups(keys: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The records of every group, one group after the other, and where each begins."""
+    """Return the records of every group one after the other, and the offsets."""
     import polars as pl
 
     table = pl.concat(keys).with_row_index("row")

@@ -1,4 +1,4 @@
-"""What a check found: one verdict per requirement and column, and all verdicts of a release together."""
+"""Results of checks: one verdict per requirement and column, and all verdicts of a release."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WORDS = {True: "holds", False: "FAILS", None: "undecided"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement on one column: what was asked, what was found, and on which ground.
+    """The verdict on one requirement and column: required, achieved, holds, and its basis.
 
-    `holds` is None where an estimate is too uncertain to say; the statement then tells what would settle it.
+    `holds` is None if an estimate is too uncertain; the statement then says what would decide it.
     """
 
     model: str
@@ -35,18 +35,20 @@ class Verdict:
     """Classes or groups that fall short, where the model judges those."""
     shortfalls: Sequence[Shortfall] = ()
     """Some of them, the worst first, where they were asked for."""
+    by_holder: bool = False
+    """Whether rows satisfy it and only the holder, who knows whose rows are whose, can check it for people."""
 
     def __repr__(self) -> str:
         return verdict_line(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
-        return plain(asdict(self))
+        """Return everything as plain data, for JSON."""
+        return dict(plain(asdict(self)))
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A class that falls short: what its records publish, how many they are, and what was found in it."""
+    """A class that fails a requirement: its published values, its size, and the achieved figure."""
 
     keys: Mapping[str, str]
     records: int
@@ -54,7 +56,7 @@ class Shortfall:
 
 
 class Judged(Protocol):
-    """A verdict of a check, or what a release publishes of it."""
+    """A protocol: a verdict of a check, or its published form."""
 
     @property
     def model(self) -> str: ...
@@ -71,7 +73,7 @@ class Judged(Protocol):
 
 
 def verdict_line(verdict: Judged) -> str:
-    """A verdict in one short line."""
+    """Return a verdict in one short line."""
     found = "" if verdict.achieved is None else f", found {verdict.achieved:.4g}"
     where = f"{one_line(verdict.model, 30)} on {one_line(verdict.column, 30)}"
     return f"<Verdict: {where}: asked {verdict.required:g}{found}, {WORDS[verdict.holds]}>"
@@ -94,9 +96,9 @@ COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Verdicts(Results[V]):
-    """Every requirement on every column, in the order of the policy.
+    """The verdicts on every requirement and column, in the order of the policy.
 
-    `frame` has one row per verdict; a published verdict says neither records nor breaches nor a statement.
+    `frame` has one row per verdict; a published verdict has no records, breaches or statement.
     """
 
     unconfirmed: tuple[str, ...] = ()
@@ -104,18 +106,23 @@ class Verdicts(Results[V]):
 
     @property
     def hold(self) -> bool:
-        """Whether every requirement holds. Undecided is not "holds"."""
+        """Return whether every requirement holds; an undecided requirement does not."""
         return all(verdict.holds is True for verdict in self)
 
     @property
     def failed(self) -> Verdicts[V]:
-        """Those that do not hold."""
+        """Return the verdicts that do not hold."""
         return Verdicts([verdict for verdict in self if verdict.holds is False])
 
     @property
     def undecided(self) -> Verdicts[V]:
-        """Those that what is at hand does not settle."""
+        """Return the verdicts that cannot be decided from the available data."""
         return Verdicts([verdict for verdict in self if verdict.holds is None])
+
+    @property
+    def open(self) -> Verdicts[V]:
+        """Return the undecided verdicts that the holder has not checked according to the release."""
+        return Verdicts([verdict for verdict in self.undecided if not getattr(verdict, "by_holder", False)])
 
     @property
     def frame(self) -> pl.DataFrame:

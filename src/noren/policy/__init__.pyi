@@ -1,6 +1,7 @@
-"""The names of `noren.policy`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.policy` and where each lives: for type checkers, and at run time."""
 
 from noren.policy.guessing import Seen as Seen
+from noren.policy.json_schema import policy_schema as policy_schema
 from noren.policy.policy import Policy as Policy
 from noren.policy.proposal import Proposal as Proposal
 from noren.policy.proposal import study as study

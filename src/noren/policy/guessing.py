@@ -1,4 +1,4 @@
-"""What a column probably is, and why: kind, markers of missing cells, role.
+"""Guess the kind, the marks of missing cells and the role of a column, with reasons.
 
 Guesses lean to protection: what nothing is known about is drafted as a secret, because a wrong `plain` publishes people
 and a wrong `sensitive` only costs accuracy.
@@ -7,54 +7,37 @@ and a wrong `sensitive` only costs accuracy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import permutations
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.profile import ValueCounts
+from noren.engines.engine import ValueCounts
 from noren.policy.hierarchies import Counts, drafted_spec, without
-from noren.schema.edges import quantile_cuts
-from noren.schema.kinds import CALENDAR, NUMERIC, sniff
+from noren.schema.column import HierarchySpec
+from noren.schema.hierarchy import quantile_cuts
+from noren.schema.kinds import CALENDAR, DAY_FIRST, EITHER, NUMERIC, Format, reader, sniff
 from noren.schema.roles import Role
 from noren.sources.source import Source
 
-NAMES = (
-    "name$ surname firstname lastname forename ssn email mail phone mobile tel fax iban passport mrn address street "
-)
-NAMES += "url ip$ account login licence license plate comment comments note notes remark remarks"
-KEYS = "id uid uuid pid nr no num number key code$ seqn caseid idnum guid"
-PERSONS = "patient person client member customer subject respondent participant pupil student employee insured user "
-PERSONS += "citizen resident prisoner victim driver donor worker people pid id$ uid ssn mrn seqn idnum"
-HOUSEHOLDS = "house household hh family serial hid dwelling"
-EVENTS = "visit admission encounter stay episode accident event case record row order claim trip sample test hospital "
-EVENTS += "ward clinic site school department region area country"
-WEIGHTS = "w$ wt wts wgt weight$ weights$ pondwt perwt hhwt pwgtp wtssall wtss finalwt fnlwgt pweight dweight pspwght "
-WEIGHTS += "anweight gewicht$"
-BODY = "height bmi kg lb lbs birth$ newborn"
-QUASI = "zip postal postcode plz city town region county state$ country district municipality province canton commune "
-QUASI += (
-    "sex gender geschlecht birth born dob age$ ages agep job jobs occ occp occupation soc socp profession education "
-)
-QUASI += "educ school schl race ethnic ethnicity marital married civil relationship nationality citizenship language "
-QUASI += "employer industry indp naics workclass place location lat$ lon$ latitude longitude vehicle household hhsize "
-QUASI += "children kids residence area$ ward department hospital puma time$ hour"
-CLASSIC = "zip postal postcode plz sex gender geschlecht birth born dob age$ agep"
-SECRET = "disease diagnosis diagnoses diag dx icd illness condition salary income earnings wage wages religion party "
-SECRET += "vote crime offence drug drugs symptom outcome health treatment medication procedure hiv result score grade "
-SECRET += "debt loan credit rent tax benefit sexual alcohol smoke smoking abuse severity injury politics political "
-SECRET += "opinion attitude pregnant disability cause pincp wagp"
+NAME, GIVEN, KEY, PERSON = ("name",), ("given",), ("key",), ("person",)
+HOUSEHOLD, EVENT, WEIGHT = ("household",), ("event",), ("weight",)
+BODY, CLASSIC, QUASI, SECRET = ("body",), ("classic",), ("classic", "known"), ("secret",)
+"""Sections of words.toml, which a column's name is looked up in."""
 MARKERS = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan", ".", "-", "--")
 """Texts that mean "missing" in any column."""
-WORDS = ("na", "none", "None", "unknown", "Unknown", "missing", "Missing", "refused", "Refused", "x", "*")
-"""Texts that mean "missing" among numbers or dates."""
-NEGATIVE = ("-1", "-2", "-3", "-7", "-8", "-9", "-88", "-99", "-888", "-999", "-9999")
+WORDS = ("na", "none", "unknown", "missing", "refused", "x", "*", "ns", "nc", "nr", "nsp", "dk", "k.a.", "不明")
+"""Texts that mean "missing" among numbers or dates, in small letters."""
+NEGATIVE = (-1, -2, -3, -7, -8, -9, -88, -99, -888, -999, -9999)
 """Numbers that mean "missing" where all others are 0 or more."""
-LARGE = ("999", "9999", "99999", "999999")
+LARGE = (77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 9999, 99999, 999999)
 MANY = 40
 """Categories beyond which a column is drafted with a remark, numbers beyond which it is drafted with bins."""
 QUANTILES = 8
@@ -64,11 +47,36 @@ FEW = 5
 """Records below which a value is rare."""
 SMALL = 100
 """Records below which a table is too small to ask that values be common."""
+RARER = (0.02, 0.05)
+"""Shares of the records below which a value is rare where a finer column disclosed too much."""
+MOST_NOBODY = 0.2
+"""Share of the records that may have the survey weight 0."""
+MOST_RARE = 0.4
+"""Share of the records with a rare value beyond which a column is dropped."""
+SPACED = 0x2E80
+"""From this character on, words are written without spaces between them."""
+MONTH = re.compile(r"(18|19|20)\d\d-(0[1-9]|1[0-2])")
+FORMS = {
+    "mail addresses": re.compile(r"[^@\s]+@[^@\s]+\.\w+"),
+    "addresses of pages": re.compile(r"(https?://|www\.)\S+"),
+    "telephone numbers": re.compile(r"\+?\(?\d[\d ()/.-]{5,18}\d"),
+    "postal addresses": re.compile(r"(?=.*\d)(?=.*[^\W\d_]{3}.* ).{8,}"),
+    "names of people": re.compile(r"([^\W\d_a-z][^\W\d_]*[.,]?[ '-]+)*[^\W\d_a-z][^\W\d_]+[.]?"),
+}
+"""How values look that name people or say how to reach them."""
+LOOKED_AT, MOST_OF = 2_000, 0.8
+"""Texts whose form is looked at, and the share of them that must have it."""
+ALWAYS = ("mail addresses", "addresses of pages")
+"""What is never anything else; the others must be different for most records."""
+DIGITS = 5
+"""Digits from which a number of one length names something."""
+OWN = 0.5
+"""Different values, as a share of the records, from which capitalised words are names of people rather than places."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What is drafted for a column and why."""
+    """The drafted role and options of a column, with the reason."""
 
     role: Role
     why: str
@@ -78,13 +86,13 @@ class Guess:
     names_people: bool = False
 
     def dropped(self, why: str) -> Guess:
-        """The same column left out."""
+        """Return the same column, dropped."""
         return replace(self, role=Role.DROP, why=why, options={}, names_people=False)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a table shows of a column, markers of missing cells taken out."""
+    """The values of a column in the table, without marks of missing cells."""
 
     column: ValueCounts
     markers: tuple[str, ...]
@@ -107,47 +115,89 @@ class Seen:
 
     @cached_property
     def counted(self) -> Counts:
-        """Its values as a release would write them; long columns take a while, so they are read once."""
+        """Return its values as a release would write them; computed once, because it is slow for long columns."""
         return Counts.of(self.column)
 
     @property
     def is_amount(self) -> bool:
-        """Whether the column holds numbers that are too many to be categories."""
+        """Return whether the column holds too many different numbers to be categories."""
         return self.kind in NUMERIC and self.distinct > MANY
 
 
+@cache
+def known_words(section: str) -> tuple[str, ...]:
+    """Return the words with one meaning in all languages, in the form of column names."""
+    sections = tomllib.loads(files("noren.policy").joinpath("words.toml").read_text("utf-8"))
+    return tuple(bare(word) for words in sections[section].values() for word in words.split())
+
+
+def bare(text: str) -> str:
+    """Return a text in lower case without accents."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
 def words_of(name: str) -> list[str]:
-    """The words of a column's name: patientId, patient_id and PATIENT-ID have the same two."""
-    parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    return re.findall(r"[^\W\d_]+", parted.lower())
+    """Return the words of a column's name: patientId, patient_id and PATIENT-ID have the same two."""
+    return re.findall(r"[^\W\d_]+", bare(re.sub(r"([a-z])([A-Z])", r"\1 \2", name)))
 
 
-def says(name: str, stems: str) -> bool:
-    """Whether a word of the name is one of these; "age$" must be the whole word, others may go on: birthdate."""
-    found = words_of(name)
-    for stem in stems.split():
-        whole, text = stem.endswith("$"), stem.rstrip("$")
-        short = whole or len(text) < 4
-        if any(word == text or (not short and word.startswith(text)) for word in found):
-            return True
-    return False
+@cache
+def pattern_of(sections: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern that finds a word with one of these meanings among the words of a name."""
+
+    def written(stem: str) -> str:
+        text = stem.rstrip("$")
+        if ord(text[0]) > SPACED:
+            return re.escape(text)
+        return rf"\b{re.escape(text)}" + (r"\b" if stem != text or len(text) < 4 else "")
+
+    return re.compile("|".join(written(stem) for section in sections for stem in known_words(section)))
 
 
-def seen(column: ValueCounts) -> Seen:
-    """The kind of a column with its evidence, and the texts in it that mean missing."""
+def says(name: str, sections: Sequence[str]) -> bool:
+    """Return whether a word of the name has one of these meanings. "age$" must be the whole word; others may be its
+    beginning (birthdate). Scripts without spaces are searched anywhere in the name."""
+    return pattern_of(tuple(sections)).search(" ".join(words_of(name))) is not None
+
+
+def seen(column: ValueCounts, month_first: bool = False) -> Seen:
+    """Return the kind of a column with its evidence, and its marks of missing cells. Ambiguous dates are read like the
+    other dates of the table."""
     markers = markers_of(column.counts)
     left = without(column, markers)
     found = sniff(left.counts)
-    return Seen(left, tuple(markers), found.why, found.kind, found.format.decimal, found.format.pattern)
+    kind, pattern, why = found.kind, found.format.pattern, found.why
+    if why == EITHER:
+        read = reader_of_either(left.counts)
+        pattern = DAY_FIRST[read] if month_first else read
+        kind = "datetime" if "%H" in pattern else "date"
+        order, other = ("month before day", read) if month_first else ("day before month", DAY_FIRST[read])
+        why = f'read as {order}, which the data do not settle; if it is wrong, write format = "{other}"'
+    return Seen(left, tuple(markers), why, kind, found.format.decimal, pattern)
+
+
+def reader_of_either(labels: Iterable[str]) -> str:
+    """Return the date format with the day first that matches an ambiguous one with the month first."""
+    first = next(iter(labels))
+    return next(one for one in DAY_FIRST if reader("datetime", Format(pattern=one))(first) is not None)
+
+
+def see_columns(columns: Mapping[str, ValueCounts]) -> dict[str, Seen]:
+    """Examine all columns of a table."""
+    found = {name: seen(column) for name, column in columns.items()}
+    if any(one.pattern in DAY_FIRST.values() for one in found.values()):
+        found = {name: seen(columns[name], True) if one.pattern in DAY_FIRST else one for name, one in found.items()}
+    return found
 
 
 def markers_of(counts: Mapping[str, int]) -> dict[str, int]:
-    """Texts that mean missing, with how often they occur."""
+    """Return texts that probably mean missing, with their counts."""
     found = [text for text in MARKERS if text in counts]
     if "NA" in found and sum(len(text) == 2 and text.isupper() for text in counts) > 0.5 * len(counts):
         found.remove("NA")  # Namibia among countries, Naples among provinces
     rest = [text for text in counts if text not in found]
-    strange = [text for text in rest if text in WORDS]
+    strange = [text for text in rest if text.strip().casefold() in WORDS]
     bare = [text for text in rest if text not in strange]
     if bare and sniff(bare).kind in (*NUMERIC, *CALENDAR):
         found += strange
@@ -157,18 +207,17 @@ def markers_of(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _numbers_that_mean_missing(rest: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """-9 where everything else is positive, 999 where everything else is far below."""
+    """Return numbers that probably mean missing: -9 if all others are positive, 999 if all others are much smaller."""
     kind = sniff(rest).kind if rest else "string"
     if kind not in NUMERIC or len(rest) < 3:
         return []
     numbers = {text: number for text in rest if (number := _float(text)) is not None}
-    found = [text for text in NEGATIVE if text in numbers]
-    if any(number < 0 for text, number in numbers.items() if text not in found):
-        found = []
-    for text in LARGE:
-        below = [number for other, number in numbers.items() if other != text and other not in found]
-        if text in numbers and below and counts[text] >= FEW and max(below) < numbers[text] / 5:
-            found.append(text)
+    usual = [number for number in numbers.values() if number not in NEGATIVE and number not in LARGE]
+    if not usual or min(usual) < 0:
+        return []
+    far = [number for number in LARGE if number > 5 * max(usual)]
+    found = [text for text, number in numbers.items() if number in NEGATIVE]
+    found += [text for text, number in numbers.items() if number in far and counts[text] >= FEW]
     return found
 
 
@@ -180,7 +229,7 @@ def _float(text: str) -> float | None:
 
 
 def describe(column: Seen) -> str:
-    """Kind with its evidence, number of distinct values, missing cells."""
+    """Describe a column: kind with its evidence, number of distinct values, missing cells."""
     if column.column.is_open:
         text = "very many distinct values"
     else:
@@ -192,55 +241,65 @@ def describe(column: Seen) -> str:
     return text + (f" (marked {', '.join(map(repr, column.markers))})" if column.markers else "")
 
 
-def guess(column: Seen, records: int, names: Sequence[str]) -> Guess:
-    """Role and options for one column, in the table that has these columns."""
+def guess(column: Seen, records: int) -> Guess:
+    """Guess the role and options of one column of a table with so many records."""
     name, distinct = column.name, column.distinct
-    writing = _writing(column)
-    is_key = says(name, KEYS) and (says(name, PERSONS + " " + HOUSEHOLDS + " " + EVENTS) or len(words_of(name)) == 1)
     nearly = records >= 20 and distinct > 0.9 * max(1, column.filled) and column.filled > 0.5 * records
-    dated = column.kind in CALENDAR
-    people = says(name, PERSONS) and not says(name, HOUSEHOLDS + " " + EVENTS)
-    if says(name, NAMES) or (is_key and people):
-        return Guess(Role.IDENTIFIER, "its name says that it names a person", names_people=people)
+    alone = len(words_of(name)) == 1
+    numbered = alone or (_numbers_things(column) and not says(name, SECRET))
+    is_key = says(name, KEY) and (numbered or says(name, (*PERSON, *HOUSEHOLD, *EVENT)))
+    many = nearly or column.column.is_open or distinct > MANY
+    elsewhere = says(name, (*QUASI, *EVENT))
+    if says(name, GIVEN) and share_of_form(column, "names of people") > MOST_OF:
+        return Guess(Role.IDENTIFIER, "its name and its values look like names of people")
+    if says(name, NAME) and (column.column.is_open or distinct > FEW) and (not elsewhere or many):
+        return Guess(Role.IDENTIFIER, "its name suggests that it names a person or gives contact data")
+    whose = alone and says(name, PERSON) and (column.kind == "string" or _numbers_things(column))
+    whose |= is_key and (says(name, PERSON) or alone)
+    if whose and many and not (elsewhere or says(name, HOUSEHOLD)):
+        return Guess(Role.IDENTIFIER, "its name suggests that it names a person", names_people=True)
+    if (what := reaching(column)) is not None and (what in ALWAYS or not elsewhere):
+        return Guess(Role.IDENTIFIER, f"it holds {what}")
     if _free_text(column):
-        return Guess(Role.DROP, "free text: nobody can say what stands in it")
-    if is_key and (nearly or column.column.is_open or says(name, HOUSEHOLDS) or distinct > MANY):
-        return Guess(Role.IDENTIFIER, "its name says that it numbers things: it may be looked up elsewhere")
+        return Guess(Role.DROP, "free text, which may contain anything")
+    dated = column.kind in CALENDAR or _are_months(column)
+    finds = dated or (says(name, CLASSIC) and _are_codes(column))
+    own = nearly or column.column.is_open or (many and not says(name, QUASI)) or says(name, HOUSEHOLD)
+    if is_key and own and not finds:
+        return Guess(Role.IDENTIFIER, "its name suggests a number that others can look up elsewhere")
     if column.column.is_open:
-        return Guess(Role.IDENTIFIER, "too many values to hide one among the others")
-    if nearly and not dated and (column.kind not in NUMERIC or _numbers_rows(column, records)):
-        return Guess(Role.IDENTIFIER, "nearly every record has its own value")
+        return Guess(Role.IDENTIFIER, "too many different values to protect")
+    if nearly and not finds and (column.kind not in NUMERIC or _numbers_rows(column, records)):
+        return Guess(Role.IDENTIFIER, "nearly every record has a unique value")
     if distinct + bool(column.column.missing) <= 1:
-        return Guess(Role.PLAIN, "a single value", writing)
-    body = says(" ".join(names), BODY)
-    if says(name, WEIGHTS) and column.kind in NUMERIC and not (says(name, "weight$ w$") and body):
-        why = "a survey weight: published as it is, for estimates; one that only one person has can find that person"
-        return Guess(Role.PLAIN, f"{why}: round it, or drop it", writing | {"weight": True})
+        return Guess(Role.PLAIN, "a single value", _writing(column))
+    if _is_weight(column):
+        return _weight(column)
     if says(name, SECRET):
-        return _secret(column, records, "its name sounds like a secret")
+        return secret(column, records, "its name suggests a secret")
     if says(name, QUASI) or dated:
-        why = "others may know it" if says(name, QUASI) else "others may know when something happened"
-        return _found_by(column, why)
-    return _secret(column, records, "unknown: protected as a secret, to be safe")
+        why = "others may know it" if says(name, QUASI) else "a date that others may know"
+        return found_by(column, records, why)
+    return secret(column, records, "unclear meaning; treated as a secret to be safe")
 
 
 def said(column: Seen, records: int, word: str) -> Guess | None:
-    """Role and options for a column whose role the source itself names, as PostgreSQL does in comments; "key" is one
-    that names a person. None for a word that is no role."""
-    why = "the source says so"
+    """Return the role and options of a column whose role the source states, as in PostgreSQL comments; "key" names a
+    person. None if the word is no role."""
+    why = "as the source declares"
     if word in ("key", Role.IDENTIFIER.value):
         return Guess(Role.IDENTIFIER, why, names_people=word == "key")
     if column.column.is_open:
         return None
     if word == Role.QUASI_IDENTIFIER.value:
-        return _found_by(column, why)
+        return found_by(column, records, why)
     if word == Role.SENSITIVE.value:
-        return _secret(column, records, why)
+        return secret(column, records, why)
     return Guess(Role.PLAIN, why, _writing(column)) if word == Role.PLAIN.value else None
 
 
 def _writing(column: Seen) -> dict[str, Any]:
-    """How the column is written, where the reader of the table must be told."""
+    """Return how the column is written, if the reader of the table must know."""
     out: dict[str, Any] = {}
     if column.kind in CALENDAR and column.pattern and "%Y-%m-%d" not in column.pattern:
         out |= {"kind": column.kind, "format": column.pattern}
@@ -251,43 +310,122 @@ def _writing(column: Seen) -> dict[str, Any]:
     return out
 
 
-def _found_by(column: Seen, why: str) -> Guess:
-    """A column by which people are found: made general until nobody stands alone."""
+def found_by(column: Seen, records: int, why: str, coarser: int = 0) -> Guess:
+    """Draft a quasi-identifier: generalised until nobody is unique, from the start in few intervals or with merged rare
+    values if more detail disclosed too much."""
     options = _writing(column)
-    spec = drafted_spec(column.column)
+    if coarser and column.is_amount:
+        parts = max(2, QUANTILES >> (coarser - 1))
+        why += f"; in {parts} intervals, because finer ones disclose too much"
+        return Guess(Role.QUASI_IDENTIFIER, why, options | {"bins": f"quantiles:{parts}"}, parts)
+    if coarser:
+        least = max(FEW, round(records * RARER[min(coarser, len(RARER)) - 1]))
+        rare = {"min_count": least, "rare": "merge"}
+        why += f"; values with fewer than {least} records are merged, because more detail discloses too much"
+        return Guess(Role.QUASI_IDENTIFIER, why, options | rare, column.distinct)
+    if _are_months(column):
+        spec: HierarchySpec | None = HierarchySpec(prefix=(4, 3))
+    elif column.kind in CALENDAR and column.distinct > QUANTILES:
+        spec = HierarchySpec(calendar=("month", "year", "decade"))
+    else:
+        spec = drafted_spec(column.column)
     if spec is not None:
         options["hierarchy"] = spec.model_dump(exclude_none=True)
         if spec.widths is not None:
             options["hierarchy"]["widths"] = [int(width) for width in spec.widths]
-        why += "; made general step by step"
+        why += "; generalised step by step"
     elif column.is_amount:
-        why += "; made general in intervals"
+        why += "; generalised to intervals"
     return Guess(Role.QUASI_IDENTIFIER, why, options, column.distinct)
 
 
-def _secret(column: Seen, records: int, why: str) -> Guess:
-    """A secret: bins for amounts, rare values put together."""
+def secret(column: Seen, records: int, why: str, coarser: int = 0) -> Guess:
+    """Draft a secret: bins for amounts, merged rare values; coarser if more detail disclosed too much."""
     options, missing = _writing(column), bool(column.column.missing)
     if column.is_amount:
         counts = column.counted
-        cuts = quantile_cuts(counts.numbers, counts.counts, QUANTILES)
+        parts = max(2, QUANTILES >> coarser)
+        cuts = quantile_cuts(counts.numbers, counts.counts, parts)
         if cuts:
-            bins = {"bins": f"quantiles:{QUANTILES}"}
-            return Guess(
-                Role.SENSITIVE, f"{why}; bins of about as many people", options | bins, len(cuts) + 1 + missing
-            )
-        return Guess(Role.DROP, "numbers that hardly differ: nothing to hide one among")
-    rare = [count for count in column.column.counts.values() if count < FEW]
+            bins = {"bins": f"quantiles:{parts}"}
+            why += "; in intervals of about equally many people (for other edges: bins = [0, 10, 20])"
+            return Guess(Role.SENSITIVE, why, options | bins, len(cuts) + 1 + missing)
+        if column.kind == "integer" and counts.numbers.min() == 0:
+            why += "; most values are 0, and all others become one value"
+            return Guess(Role.SENSITIVE, why, options | {"top": 1}, 2 + missing)
+        return Guess(Role.DROP, "numbers that hardly differ, so none can be hidden")
+    least = max(FEW, round(records * RARER[min(coarser, len(RARER)) - 1])) if coarser else FEW
+    rare = [count for count in column.column.counts.values() if count < least]
     size = column.distinct
     if rare and records >= SMALL and size > 2:
-        options |= {"min_count": FEW, "rare": "merge"}
+        share = sum(rare) / max(1, records)
         size += 1 - len(rare)
-        if sum(rare) > 0.1 * column.filled or size < 3:
-            why += f"; {sum(rare) / column.filled:.0%} of the records have a value that fewer than {FEW} share: decide"
-            why += " (shorten the codes in the table, or lower min_count), until then the draft stops here"
+        if size < 3 or share > MOST_RARE:
+            few = f"{share:.0%} of the records have a value that fewer than {least} share"
+            return Guess(Role.DROP, f"{few}; to publish it, shorten the codes in the table")
+        options |= {"min_count": least, "rare": "merge"}
+        why += f"; values with fewer than {least} records ({sum(rare):,} in all) are merged"
     elif size > MANY:
         why += "; many categories"
     return Guess(Role.SENSITIVE, why, options, size + missing)
+
+
+def _is_weight(column: Seen) -> bool:
+    """Return whether a column holds survey weights: by its name, and by numbers that are rarely 0."""
+    if not says(column.name, WEIGHT) or column.kind not in NUMERIC or column.distinct <= 2:
+        return False
+    numbers, counts = column.counted.numbers, column.counted.counts
+    usual = float((numbers * counts).sum()) / max(1, column.filled)
+    if numbers.min() < 0 or counts[numbers == 0].sum() > MOST_NOBODY * column.filled:
+        return False
+    return not says(column.name, BODY) or 0.5 < usual < 2
+
+
+def _weight(column: Seen) -> Guess:
+    """Draft survey weights, published exactly; records of weight 0 are dropped."""
+    options = _writing(column) | {"weight": True}
+    why = (
+        "a survey weight: published exactly, for estimates. A weight that only one person has identifies that person: "
+    )
+    why += "round it, or drop the column"
+    nothing = [text for text in column.column.counts if _float(text.replace(",", ".")) == 0]
+    if nothing:
+        options |= {"missing_values": [*options.get("missing_values", []), *nothing], "missing": "drop"}
+        why += "; records of weight 0 are dropped"
+    return Guess(Role.PLAIN, why, options)
+
+
+def reaching(column: Seen) -> str | None:
+    """Return the kind of personal data in a column (such as e-mail addresses), judged by the form of its values."""
+    if column.kind != "string" or column.distinct < 20 or _are_months(column):
+        return None
+    for what in FORMS if column.distinct > OWN * column.filled else ALWAYS:
+        if share_of_form(column, what) > MOST_OF:
+            return what
+    return None
+
+
+def share_of_form(column: Seen, what: str) -> float:
+    """Return the share of a column's texts that match this form."""
+    texts = list(islice(column.column.counts, LOOKED_AT))
+    return sum(len(text) < 80 and bool(FORMS[what].fullmatch(text.strip())) for text in texts) / max(1, len(texts))
+
+
+def _numbers_things(column: Seen) -> bool:
+    """Return whether texts are long numbers of one length, such as card or contract numbers."""
+    texts = [text.strip() for text in islice(column.column.counts, LOOKED_AT)]
+    return len({len(text) for text in texts}) == 1 and all(sum(map(str.isdigit, text)) >= DIGITS for text in texts)
+
+
+def _are_codes(column: Seen) -> bool:
+    """Return whether values are codes whose first characters denote larger units, such as postcodes."""
+    spec = drafted_spec(column.column) if column.kind == "string" and column.distinct else None
+    return spec is not None and spec.prefix is not None
+
+
+def _are_months(column: Seen) -> bool:
+    """Return whether values are months such as 2014-03."""
+    return column.kind == "string" and column.distinct > 1 and all(map(MONTH.fullmatch, column.column.counts))
 
 
 def _free_text(column: Seen) -> bool:
@@ -298,7 +436,7 @@ def _free_text(column: Seen) -> bool:
 
 
 def _numbers_rows(column: Seen, records: int) -> bool:
-    """Whether whole numbers look like names of rows: none repeats, and they run on or are long."""
+    """Return whether whole numbers look like row numbers: none repeats, and they are consecutive or long."""
     if column.kind != "integer" or column.distinct < column.filled:
         return False
     numbers = [int(float(text)) for text in column.column.counts if _float(text) is not None]
@@ -319,6 +457,8 @@ TELLS = 0.95
 """Share of the records whose value another column must name, to say that it tells it."""
 ALONE = 3
 """Fewest records with one value from which anything follows."""
+FOLLOWS = 0.8
+"""Share of the records about which something must follow."""
 TRIVIAL = 0.9
 """A column most of whose records have one value is told by anything."""
 MOST_COLUMNS = 80
@@ -328,7 +468,7 @@ SMALL_TABLE = 1 << 15
 
 @dataclass(frozen=True)
 class Codes:
-    """The first records of a table, every cell as the number of its value; missing is a value."""
+    """The first records of a table, with every cell as the number of its value; missing is a value."""
 
     columns: Mapping[str, NDArray[np.int64]]
     records: int
@@ -338,7 +478,7 @@ class Codes:
     """Amounts by which eighth of the records they fall into."""
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """The number of every record's combination of some columns."""
+        """Number every record's combination of some columns."""
         out = np.zeros(self.records, np.int64)
         for name in names:
             codes = self.columns[name]
@@ -346,7 +486,7 @@ class Codes:
         return out
 
     def alone(self, names: Sequence[str], people: NDArray[np.int64] | None = None) -> float:
-        """The share of people who are the only ones with their combination of some columns."""
+        """Return the share of people who are unique in some columns."""
         key = self.numbers(names)
         if people is None:
             return float((np.bincount(key)[key] == 1).mean()) if self.records else 0.0
@@ -356,7 +496,7 @@ class Codes:
 
 
 def read_codes(source: Source, names: Sequence[str], amounts: Sequence[str] = ()) -> Codes:
-    """The codes of some columns in the first records; amounts also in eighths."""
+    """Return the codes of some columns in the first records; of amounts also in eighths."""
     import polars as pl
 
     parts: dict[str, list[Any]] = {name: [] for name in names}
@@ -381,7 +521,7 @@ def read_codes(source: Source, names: Sequence[str], amounts: Sequence[str] = ()
 
 
 class Pairing:
-    """One column of the records on which pairs are compared: what a pair asks of it is counted once."""
+    """One column of the records on which pairs are compared, with its counts computed once."""
 
     def __init__(self, codes: NDArray[np.int64]) -> None:
         self.codes = codes
@@ -393,8 +533,8 @@ class Pairing:
         self.own = codes[self.known]
 
     def tells(self, other: Pairing) -> bool:
-        """Whether its values name those of another, for nearly all records about which anything follows."""
-        if other.trivial or len(self.known) < 0.5 * len(self.codes):
+        """Return whether its values determine those of another column for nearly all informative records."""
+        if other.trivial or len(self.known) < FOLLOWS * len(self.codes):
             return False
         whole = len(self.known) == len(self.codes)
         pairs = self.own * other.width + (other.codes if whole else other.codes[self.known])
@@ -410,6 +550,6 @@ class Pairing:
 
 
 def telling(codes: Codes, names: Sequence[str]) -> dict[tuple[str, str], bool]:
-    """For every ordered pair of columns whether the first tells the second; only those that do."""
+    """Return every ordered pair of columns of which the first determines the second."""
     few = {name: Pairing(codes.eighths.get(name, codes.columns[name])[:PAIRED]) for name in list(names)[:MOST_COLUMNS]}
     return {(a, b): True for a, b in permutations(few, 2) if few[a].tells(few[b])}

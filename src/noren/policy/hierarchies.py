@@ -1,4 +1,4 @@
-"""A first hierarchy for a column, from its values or the calendar, for a person to edit.
+"""Draft a hierarchy for a column, from its values or the calendar, for a person to edit.
 
 Edges are round numbers, never one record's value, and the first and the last interval are open: the least and the
 largest value belong to somebody.
@@ -14,13 +14,11 @@ from math import ceil, floor
 import numpy as np
 
 from noren.engines import engine_for
-from noren.engines.engine import Counting
-from noren.engines.profile import ValueCounts
+from noren.engines.engine import Counting, ValueCounts
 from noren.errors import DataError, PolicyError, Problem, suggest_columns
 from noren.schema.column import HierarchySpec
 from noren.schema.domain import MISSING, sort_labels
-from noren.schema.edges import roundest, width_edges
-from noren.schema.hierarchy import Hierarchy
+from noren.schema.hierarchy import Hierarchy, roundest, width_edges
 from noren.schema.kinds import CALENDAR, NUMERIC, Sniffed, as_number, is_code, reader, sniff
 from noren.sources.source import Source
 
@@ -35,7 +33,7 @@ SPREAD = 0.5
 
 @dataclass(frozen=True)
 class Counts:
-    """The values of a column as a release would write them, how often they occur, and what they are."""
+    """The values of a column as a release would write them, their counts, and their kind."""
 
     values: tuple[str, ...]
     counts: np.ndarray
@@ -43,7 +41,7 @@ class Counts:
 
     @classmethod
     def of(cls, column: ValueCounts) -> Counts:
-        """From the texts that a table holds."""
+        """Make the counts from the texts of a table."""
         written = sniff(column.counts)
         read = reader(written.kind, written.format)
         known: dict[str, int] = {}
@@ -58,7 +56,8 @@ class Counts:
         return np.array([as_number(value, self.written.kind) for value in self.values])
 
     def whole_range(self) -> Counts:
-        """All whole numbers between the least and the largest, if they are not too many: none tells who is there."""
+        """Return all whole numbers between the smallest and the largest, if they are not too many, so that the values
+        do not disclose who is there."""
         if self.written.kind != "integer" or not self.values:
             return self
         low, high = int(self.values[0]), int(self.values[-1])
@@ -74,33 +73,33 @@ Rule = Callable[[Counts], tuple[Hierarchy, str]]
 
 
 def by_width(found: Counts) -> tuple[Hierarchy, str]:
-    """Intervals of one width, then of twice and of four times that."""
+    """Return intervals of one width, then of two and four times this width."""
     levels = width_edges(found.numbers[found.counts > 0], found.counts[found.counts > 0])
     return Hierarchy.from_edges(found.values, levels), f"intervals with round edges, {len(levels)} levels, open ends"
 
 
 def by_quantiles(found: Counts) -> tuple[Hierarchy, str]:
-    """Intervals of about as many people each."""
+    """Return intervals with about equally many people."""
     made = Hierarchy.from_quantiles(found.values, found.counts, (8, 4, 2))
-    return made, "8, 4 and 2 intervals of about as many people each, round edges, open ends"
+    return made, "8, 4 and 2 intervals of about equally many people, round edges, open ends"
 
 
 def by_prefix(found: Counts) -> tuple[Hierarchy, str]:
-    """The first characters of codes."""
+    """Return prefixes of codes."""
     lengths = prefix_lengths(found.values)
     return Hierarchy.from_prefixes(found.values, lengths), f"the first {' and '.join(map(str, lengths))} characters"
 
 
 def by_date(found: Counts) -> tuple[Hierarchy, str]:
-    """Spans of the calendar."""
+    """Return spans of the calendar."""
     return Hierarchy.from_calendar(found.values, ("month", "quarter", "year", "decade")), "month, quarter, year, decade"
 
 
 def by_frequency(found: Counts) -> tuple[Hierarchy, str]:
-    """Rare values put together."""
+    """Return a hierarchy that merges rare values."""
     least = frequencies(found.counts)
     made = Hierarchy.from_frequency(found.values, found.counts, least)
-    return made, f"values with fewer than {' and '.join(map(str, least))} records put together"
+    return made, f"values with fewer than {' and '.join(map(str, least))} records merged"
 
 
 RULES: dict[str, Rule] = {
@@ -114,7 +113,7 @@ RULES: dict[str, Rule] = {
 
 
 def make_hierarchy(source: Source, column: str, by: str | None = None) -> tuple[Hierarchy, str]:
-    """A hierarchy of a column of a table, and what it is made of. Without a rule, the one that fits its kind."""
+    """Return a hierarchy of a column of a table, and how it was made. Without a rule, the one for its kind is used."""
     if column not in source.columns:
         raise DataError(f"{source.name} has no column {column!r}.", hint=suggest_columns([column], source.columns))
     profile = engine_for(source).profile(source, Counting([column]))
@@ -122,9 +121,7 @@ def make_hierarchy(source: Source, column: str, by: str | None = None) -> tuple[
     counted = profile.columns[column]
     if counted.is_open or not counted.counts:
         what = "has too many different values" if counted.is_open else "is empty"
-        raise DataError(
-            f"column {column!r} {what} for a hierarchy.", hint="Give it bins in the policy, or leave it out."
-        )
+        raise DataError(f"column {column!r} {what} for a hierarchy.", hint="Give it bins in the policy, or drop it.")
     found = Counts.of(counted)
     rule = by or fitting(found)
     if rule in ("width", "quantiles") and found.written.kind not in NUMERIC:
@@ -136,7 +133,7 @@ def make_hierarchy(source: Source, column: str, by: str | None = None) -> tuple[
 
 
 def fitting(found: Counts) -> str:
-    """The rule that suits the kind of a column."""
+    """Return the rule for the kind of a column."""
     if found.written.kind in CALENDAR:
         return "date"
     if found.written.kind in NUMERIC:
@@ -147,14 +144,14 @@ def fitting(found: Counts) -> str:
 
 
 def is_skewed(found: Counts) -> bool:
-    """Whether one of eight intervals of one width would hold most people."""
+    """Return whether one of eight intervals of equal width would contain most people."""
     numbers, counts = found.numbers, found.counts
     held, _ = np.histogram(numbers, bins=8, weights=counts)
     return bool(held.max() > SPREAD * counts.sum())
 
 
 def prefix_lengths(values: tuple[str, ...]) -> tuple[int, ...]:
-    """How many characters of codes to keep, falling: 3, 2, 1 of five."""
+    """Return how many characters of codes to keep, in descending order: 3, 2, 1 of five."""
     longest = max(map(len, values))
     if all(CLOCK.fullmatch(value) for value in values):
         return (2,)
@@ -164,14 +161,14 @@ def prefix_lengths(values: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def frequencies(counts: np.ndarray) -> tuple[int, ...]:
-    """A hundredth and a twentieth of the records, as round numbers."""
+    """Return a hundredth and a twentieth of the records, as round numbers."""
     total = int(counts.sum())
     few = [max(5, floor(roundest(total * share * 0.7, total * share * 1.4, total * share))) for share in (0.01, 0.05)]
     return (few[0], few[1]) if few[1] > few[0] else (few[0],)
 
 
 def drafted_spec(column: ValueCounts) -> HierarchySpec | None:
-    """The rule that a drafted policy names for a column by which people are found; None where it needs none."""
+    """Return the rule in a drafted policy for a quasi-identifier; None if it needs none."""
     found = Counts.of(column)
     few = 8 if found.written.kind in (*NUMERIC, *CALENDAR) or is_code(found.values) else SIDE_BY_SIDE
     if len(found.values) <= few or found.written.kind == "number":
@@ -188,7 +185,7 @@ def drafted_spec(column: ValueCounts) -> HierarchySpec | None:
 
 
 def whole_widths(found: Counts) -> tuple[float, ...] | None:
-    """Widths of intervals for whole numbers of a short range: 5, 10, 20, 40 for ages."""
+    """Return widths of intervals for whole numbers of a short range: 5, 10, 20, 40 for ages."""
     spread = found.numbers.max() - found.numbers.min()
     if spread >= min(LONGEST_RANGE, 50 * len(found.values)) or is_skewed(found):
         return None
@@ -198,11 +195,11 @@ def whole_widths(found: Counts) -> tuple[float, ...] | None:
 
 def _unfit(column: str, rule: str, wanted: str, found: Counts) -> PolicyError:
     message = f"{rule!r} needs {wanted}, and {column!r} holds {found.written.why}."
-    hint = f"Use --by {fitting(found)}, or name markers with --missing."
+    hint = f"Use --by {fitting(found)}, or declare markers of missing values with --missing."
     return PolicyError([Problem(f"hierarchy.{column}", message, hint)], source="hierarchy")
 
 
 def without(column: ValueCounts, markers: Mapping[str, int]) -> ValueCounts:
-    """The counts of a column in which some texts mean missing."""
+    """Return the counts without texts that mean missing."""
     left = {label: count for label, count in column.counts.items() if label not in markers and label != MISSING}
     return ValueCounts(column.name, left, column.missing + sum(markers.values()), is_open=column.is_open)

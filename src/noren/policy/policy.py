@@ -1,4 +1,4 @@
-"""The holder's statement: what the columns are, what must hold, and how to reach it."""
+"""The holder's policy: columns, requirements and methods."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models.base import Model, columns_of
 from noren.policy.options import (
+    SECTIONS,
     DataOptions,
     DependenceOptions,
     Margin,
@@ -77,33 +78,37 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    title: str = Field(default="", description="What the release is called.")
+    title: str = Field(default="", description="Title of the release.")
     attributes: dict[str, InstanceOf[Column]] = Field(description="Role and meaning of every column.")
     require: tuple[SerializeAsAny[InstanceOf[Model]], ...] = Field(default=(), description="What must hold.")
     method: Annotated[tuple[SerializeAsAny[InstanceOf[Method]], ...], BeforeValidator(_several)] = Field(
-        default_factory=lambda: (Decoys(),), description="How it is reached; several, if each names its columns."
+        default_factory=lambda: (Decoys(),), description="The method or methods; each of several lists its columns."
     )
     mechanism: Literal["judged", "ignored"] = Field(
         default="judged",
-        description="Whether a release is refused if somebody who replays the method knows a secret for certain that "
-        "classes protect, or may know it; ignored publishes it all the same, and the release says so.",
+        description=(
+            "Whether a release is refused if somebody who replays the method may know for certain a secret that "
+            "classes protect. 'ignored' publishes it, and the release states this."
+        ),
     )
     together: tuple[InstanceOf[Together], ...] = Field(
-        default=(), description="Columns that tell each other, hidden as one; their composite stands in attributes."
+        default=(),
+        description="Columns that disclose each other, protected as one; their composite column is in attributes.",
     )
-    data: DataOptions = Field(default_factory=DataOptions, description="How the input is written.")
-    people: PeopleOptions = Field(default_factory=PeopleOptions, description="Which rows are one person's.")
+    data: DataOptions = Field(default_factory=DataOptions, description="Format of the input.")
+    people: PeopleOptions = Field(default_factory=PeopleOptions, description="Which rows belong to one person.")
     dependence: DependenceOptions = Field(
-        default_factory=DependenceOptions, description="Columns that tell each other."
+        default_factory=DependenceOptions, description="Columns that disclose each other."
     )
     randomness: RandomnessOptions = Field(
         default_factory=RandomnessOptions, description="Several releases of the same people."
     )
     sample: SampleOptions = Field(default_factory=SampleOptions, description="Publish a random sample.")
     margins: tuple[Margin, ...] = Field(
-        default=(), description="Counts of low order under central differential privacy, beside the cells."
+        default=(),
+        description="Counts of few columns under central differential privacy, published in addition to the cells.",
     )
-    source: str = Field(default="policy", exclude=True, description="How messages call the policy.")
+    source: str = Field(default="policy", exclude=True, description="Name of the policy in messages.")
     base: Path = Field(default_factory=Path, exclude=True, description="The folder that paths are relative to.")
 
     _hierarchies: dict[str, Hierarchy] = PrivateAttr(default_factory=dict)
@@ -112,7 +117,7 @@ class Policy(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, given: Any, handler: ModelWrapValidatorHandler[Policy]) -> Policy:
-        """Turn raw parts into checked ones, and say everything that is wrong with them at once."""
+        """Parse raw parts, and report all problems at once."""
         if isinstance(given, cls):
             return given
         raw = dict(given)
@@ -122,16 +127,13 @@ class Policy(BaseModel):
         attributes = reader.attributes(listed)
         require = reader.requirements(raw.get("require", []))
         methods = reader.methods(raw.get("method", Decoys()))
-        data = reader.part("data", DataOptions, raw.get("data", DataOptions()))
-        randomness = reader.part("randomness", RandomnessOptions, raw.get("randomness", RandomnessOptions()))
-        people = reader.part("people", PeopleOptions, raw.get("people", PeopleOptions()))
+        sections = {name: reader.part(name, kind, raw.get(name, kind())) for name, kind in SECTIONS.items()}
+        people, randomness = sections["people"], sections["randomness"]
         reader.people(attributes, people, randomness)
-        dependence = reader.part("dependence", DependenceOptions, raw.get("dependence", DependenceOptions()))
-        sample = reader.part("sample", SampleOptions, raw.get("sample", SampleOptions()))
         margins = with_rows(reader.margins(raw.get("margins", ())), people)
         hierarchies = reader.hierarchies(spelled(attributes))
         knowledge = reader.knowledge(attributes)
-        reader.markers(spelled(attributes), data)
+        reader.markers(spelled(attributes), sections["data"])
         gathered = Gathered(attributes, require, methods, groups, reader.broken)
         reader.problems += gathered.problems
         attributes, require, methods = gathered.attributes, gathered.require, gathered.methods
@@ -142,7 +144,9 @@ class Policy(BaseModel):
         reader.sizes(require, methods)
         mechanism = raw.get("mechanism", "judged")
         if mechanism not in ("judged", "ignored"):
-            reader.problems.append(Problem("mechanism", 'must be "judged" or "ignored".', "Leave it out to judge it."))
+            reader.problems.append(
+                Problem("mechanism", 'must be "judged" or "ignored".', 'Remove the line; "judged" is the default.')
+            )
         known = set(cls.model_fields)
         reader.problems += [
             Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
@@ -157,11 +161,7 @@ class Policy(BaseModel):
                 "method": methods,
                 "mechanism": mechanism,
                 "together": tuple(gathered.groups),
-                "data": data,
-                "people": people,
-                "dependence": dependence,
-                "randomness": randomness,
-                "sample": sample,
+                **sections,
                 "margins": margins,
                 "source": source,
                 "base": base,
@@ -172,28 +172,31 @@ class Policy(BaseModel):
         return made
 
     def with_method(self, *methods: Method) -> Policy:
-        """The same policy under other methods. Raises PolicyError where they cannot serve it."""
-        parts = {name: getattr(self, name) for name in type(self).model_fields}
-        return Policy(**(parts | {"method": methods}))
+        """Return the policy with other methods; raise PolicyError if they cannot meet it."""
+        return self.with_parts(method=methods)
+
+    def with_parts(self, **changed: Any) -> Policy:
+        """Return the policy with other parts; raise PolicyError if they contradict each other."""
+        return Policy(**({name: getattr(self, name) for name in type(self).model_fields} | changed))
 
     @property
     def hierarchies(self) -> Mapping[str, Hierarchy]:
-        """Hierarchies that are known without the data: files and trees."""
+        """Return the hierarchies that do not depend on the data: files and trees."""
         return self._hierarchies
 
     @property
     def knowledge(self) -> Mapping[str, Knowledge]:
-        """What links the terms of every quasi-sensitive column; one object for columns that name the same file."""
+        """Return the knowledge table of every quasi-sensitive column; columns with the same file share one object."""
         return self._knowledge
 
     @property
     def declared(self) -> Mapping[str, Column]:
-        """Every column as the table has it: members in the place of their composite."""
+        """Return all columns of the table, with members instead of their composites."""
         return spelled(self.attributes)
 
     @property
     def composites(self) -> Mapping[str, tuple[str, ...]]:
-        """The members of every composite column."""
+        """Return the members of every composite column."""
         return composites(self.attributes)
 
     @property
@@ -202,27 +205,27 @@ class Policy(BaseModel):
 
     @property
     def parts(self) -> list[Part]:
-        """What each method has to do."""
+        """Return the columns and requirements of each method."""
         return shared(self.attributes, self.require, self.method)
 
     @property
     def spent(self) -> float:
-        """The sum of the epsilons of all margins: what a release spends of everybody's central budget."""
+        """Return the sum of the epsilons of all margins."""
         return sum(margin.epsilon for margin in self.margins)
 
     @property
     def weight(self) -> str | None:
-        """The column of survey weights, if there is one."""
+        """Return the name of the column of survey weights, or None."""
         return next((name for name, column in self.attributes.items() if column.weight), None)
 
     @property
     def forms_classes(self) -> bool:
-        """Whether quasi-identifiers are made to look alike."""
+        """Return whether some method forms equivalence classes."""
         return any(method.forms_classes for method in self.method)
 
     @property
     def drawn(self) -> tuple[str, ...]:
-        """Protected columns that are drawn."""
+        """Return the protected columns that are published as drawn sets or values."""
         return tuple(
             name for part in self.parts if not part.method.forms_classes for name in columns_of(part.requirements)
         )
@@ -274,14 +277,14 @@ class Policy(BaseModel):
         return policy
 
     def to_toml(self) -> str:
-        """The policy as TOML. Hierarchies given as objects are written as trees of rows, files as their paths."""
+        """Return the policy as TOML. Hierarchies given as objects are written as trees, files as their paths."""
         from noren.policy.toml import policy_text
 
         return policy_text(self)
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Columns that some requirement names, in the order of [attributes]."""
+        """Return the columns with a requirement, in the order of [attributes]."""
         named = columns_of(self.require)
         return tuple(name for name in self.attributes if name in named)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a policy, said in the holder's words."""
+"""The problems of a policy, as messages with hints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INNER: dict[str, tuple[type[BaseModel], ...]] = {
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """A hint that names the nearest known word, or all of them."""
+    """Return a hint that names the most similar known word, or all of them."""
     names = list(known)
     family = [name for name in names if len(word) >= 4 and word != name and name.endswith(word.lower())]
     if len(family) > 1:
@@ -40,15 +40,16 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"Known: {', '.join(names)}." if names else ""
 
 
-def closest_column(word: str, columns: Iterable[str]) -> str:
-    """A hint that names the nearest column, or some of them."""
+def no_column(where: str, word: str, columns: Iterable[str]) -> Problem:
+    """Return the problem of a column that is not in the policy, with similar names."""
     names = list(columns)
     near = get_close_matches(word, names, n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {list_columns(names)}." if names else ""
+    hint = f"Did you mean {near[0]!r}?" if near else f"Known: {list_columns(names)}." if names else ""
+    return Problem(where, f"no column {word!r} in [attributes].", hint)
 
 
 def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
-    """One problem per wrong field, with the field's own description as the hint."""
+    """Return one problem per invalid field, with the field's description as the hint."""
     out: list[Problem] = []
     seen: set[str] = set()
     for item in error.errors():
@@ -87,7 +88,7 @@ def _shown(value: Any) -> str:
 def cross_problems(
     attributes: Mapping[str, Column], require: Mapping[int, Model], parts: Sequence[Any], broken: set[str]
 ) -> list[Problem]:
-    """Contradictions between the parts of a policy. Requirements come with their numbers in the file."""
+    """Return contradictions between the parts of a policy. Requirements come with their numbers in the file."""
     out: list[Problem] = []
     seen: dict[tuple[str, str], int] = {}
     protected: set[str] = set()
@@ -98,26 +99,26 @@ def cross_problems(
                 protected.add(name)
             kind = model.identity
             if (kind, name) in seen:
-                message = f"{model.model} on {name!r} stands already in require[{seen[kind, name]}]."
+                message = f"{model.model} on {name!r} is already in require[{seen[kind, name]}]."
                 out.append(Problem(where, message, "Keep the stricter one."))
             seen.setdefault((kind, name), number)
             if name in attributes:
                 out += _role_problem(where, name, attributes[name], model, parts)
             elif name not in broken:
-                out.append(Problem(where, f"no column {name!r} in [attributes].", closest_column(name, attributes)))
+                out.append(no_column(where, name, attributes))
     for name, attribute in attributes.items():
         if attribute.role.needs_requirement and name not in protected and name not in broken:
             out.append(
                 Problem(
                     f"attributes.{name}",
-                    f"{attribute.role} without a requirement: nothing would protect it.",
+                    f"a column of role {attribute.role} without a requirement would be unprotected.",
                     f"Add [[require]] with on = \"{name}\", or give it the role 'plain' or 'quasi-identifier'.",
                 )
             )
     weights = [name for name, attribute in attributes.items() if attribute.weight]
     if len(weights) > 1:
         message = f"{len(weights)} columns are weights: {', '.join(weights)}."
-        hint = "A release has one weight for every record: keep weight = true on one of them."
+        hint = "Keep weight = true on one of them; a release has one weight per record."
         out.append(Problem(f"attributes.{weights[1]}.weight", message, hint))
     if attributes and all(a.role.is_dropped for a in attributes.values()) and not broken:
         out.append(Problem("attributes", "every column is dropped, so nothing is left to publish."))
@@ -134,7 +135,7 @@ def cross_problems(
 
 
 def _drawn_keys(attributes: Mapping[str, Column], parts: Sequence[Any]) -> list[Problem]:
-    """Columns by which people are found and that are published as sets, beside requirements on classes."""
+    """Return quasi-identifiers that are published as sets although classes are required."""
     both = Role.SENSITIVE_QUASI_IDENTIFIER
     grouping = [model for part in parts if part.method.forms_classes for model in part.requirements]
     if len(parts) < 2 or all(model.about == "classes" and model.on for model in grouping):
@@ -142,14 +143,18 @@ def _drawn_keys(attributes: Mapping[str, Column], parts: Sequence[Any]) -> list[
     drawn = [name for part in parts if not part.method.forms_classes for name in part.columns]
     hint = "Give it the role 'sensitive', or leave it to the method that forms classes."
     return [
-        Problem("method", f"{name!r} finds people and is drawn, so nobody could say which records look alike.", hint)
+        Problem(
+            "method",
+            f"{name!r} identifies people but is published as decoy sets, so equivalence classes cannot be formed.",
+            hint,
+        )
         for name in drawn
         if attributes[name].role is both
     ]
 
 
 def renumbered(problem: Problem, some: Sequence[Model], requirements: Sequence[Model]) -> Problem:
-    """A problem with the requirement of some number among some, with its number among all of them."""
+    """Return a problem with the number of its requirement in the whole policy."""
     at = re.match(r"require\[(\d+)\]", problem.where)
     if at is None or int(at[1]) > len(some):
         return problem
@@ -161,7 +166,7 @@ def renumbered(problem: Problem, some: Sequence[Model], requirements: Sequence[M
 
 
 def _cut(whole: Model, part: Model) -> bool:
-    """Whether one requirement is the other on some of its columns."""
+    """Return whether one requirement is the other on some of its columns."""
     same = whole.model == part.model and whole.parameters() == part.parameters()
     return same and set(part.on) <= set(whole.on)
 
@@ -169,32 +174,34 @@ def _cut(whole: Model, part: Model) -> bool:
 def sharing_problems(
     attributes: Mapping[str, Column], require: Mapping[int, Model], methods: Sequence[Method]
 ) -> list[Problem]:
-    """How several methods may share a release: each has columns of its own, and one at most forms classes."""
+    """Return problems of several methods in a release: each needs its own columns, and at most one may form classes."""
     out: list[Problem] = []
     owner: dict[str, int] = {}
     for number, method in enumerate(methods, 1):
         for name in method.on:
             where = f"method[{number}].on"
             if name not in attributes:
-                out.append(Problem(where, f"no column {name!r} in [attributes].", closest_column(name, attributes)))
+                out.append(no_column(where, name, attributes))
             elif name in owner:
                 message = f"{name!r} belongs to method[{owner[name]}] already."
-                out.append(Problem(where, message, "A column is treated by one method."))
+                out.append(Problem(where, message, "List the column in one method only."))
             owner.setdefault(name, number)
     if sum(not method.on for method in methods) > 1:
-        hint = "Give each of them on = [...]; one may do without."
-        out.append(Problem("method", "several methods name no columns.", hint))
+        hint = "Give each of them on = [...]; only one may do without it."
+        out.append(Problem("method", "several methods have no `on`.", hint))
     for what, classes in (("form classes", True), ("draw", False)):
         if sum(method.forms_classes is classes for method in methods) > 1:
-            message = f"several methods {what}, and one release has one of them."
-            out.append(Problem("method", message, "Keep one that generalises or groups, and one that draws."))
+            message = f"several methods {what}, but a release can have only one of them."
+            out.append(
+                Problem("method", message, "Keep one method that generalises or groups, and one that draws decoys.")
+            )
     for number, model in require.items():
         whose = {owner.get(name, 0) for name in model.on}
         if model.together and len(whose) > 1:
-            message = f"{model.model} takes columns together that different methods treat."
-            out.append(Problem(f"require[{number}].on", message, "Name columns of one method."))
+            message = f"{model.model} covers columns that different methods treat."
+            out.append(Problem(f"require[{number}].on", message, "List columns of one method."))
     if any(getattr(method, "form", "sets") == "records" for method in methods):
-        out.append(Problem("method", "shuffled records cannot share a release.", 'Use form = "sets".'))
+        out.append(Problem("method", "shuffled records cannot be combined with another method.", 'Use form = "sets".'))
     return out
 
 
@@ -209,7 +216,7 @@ def _role_problem(where: str, name: str, attribute: Column, model: Model, parts:
         return [Problem(where, f"{name!r} has the role {role} and is never published.", hint)]
     if not role.needs_requirement:
         hint = f"Give {name!r} the role 'sensitive' or 'sensitive-quasi-identifier', or remove the requirement."
-        return [Problem(where, f"{name!r} has the role {role}, which is published as it is.", hint)]
+        return [Problem(where, f"{name!r} has the role {role}, which is published exactly.", hint)]
     out: list[Problem] = []
     size = None if attribute.values is None else len(attribute.values)
     if attribute.edges is not None:
@@ -228,21 +235,21 @@ def _role_problem(where: str, name: str, attribute: Column, model: Model, parts:
         out.append(Problem(where, f"{what} needs a hierarchy of {name!r}.", remedy))
     if "order" in model.needs and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
-        out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
+        out.append(Problem(where, f"ordered closeness needs an order, but none is declared for {name!r}.", hint))
     return out
 
 
 def _term_problem(where: str, name: str, role: Role, model: Model) -> Problem:
-    """Requirements on terms are for sets of terms, and the other way round."""
+    """Return the problem of a requirement on terms for another column, or the reverse."""
     if model.about == "terms":
-        message = f"{model.model} is about terms that knowledge links to labels, and {name!r} has the role {role}."
+        message = f"{model.model} needs a column of terms with a knowledge table, but {name!r} has the role {role}."
         return Problem(where, message, f"Give {name!r} the role 'quasi-sensitive' and a knowledge table.")
-    message = f"{name!r} holds sets of terms, about which {model.model} says nothing."
+    message = f"{name!r} holds sets of terms, which {model.model} cannot judge."
     return Problem(where, message, 'Use model = "qs-diversity" or "qs-closeness".')
 
 
 def member_problems(attributes: Mapping[str, Column]) -> list[Problem]:
-    """A yes/no column belongs to one set of terms, and stands under its name alone."""
+    """Return the problem of a yes/no column that is in two sets of terms, or also listed by itself."""
     out = []
     owner: dict[str, str] = {}
     for name, attribute in attributes.items():
@@ -250,11 +257,11 @@ def member_problems(attributes: Mapping[str, Column]) -> list[Problem]:
             where = f"attributes.{name}.columns"
             if column in attributes:
                 what = "the set itself" if column == name else "a column of its own under [attributes]"
-                hint = "A set has another name than its columns, and they are named in the set alone."
+                hint = "Give the set a name that no column has, and list its columns only in the set."
                 out.append(Problem(where, f"names {column!r}, which is {what}.", hint))
             elif column in owner:
                 message = f"names {column!r}, which belongs to the set {owner[column]!r} already."
-                out.append(Problem(where, message, "A column belongs to one set."))
+                out.append(Problem(where, message, "List the column in one set only."))
             owner.setdefault(column, name)
     return out
 
@@ -265,7 +272,7 @@ def knowledge_problems(
     require: Mapping[int, Model],
     methods: Sequence[Method],
 ) -> list[Problem]:
-    """What an adversary could put together, what a search cannot do, and requirements that labels are too few for."""
+    """Return problems of knowledge tables: shared labels, searches that do not support weights, and too few labels."""
     out = _search_problems(knowledge, attributes, methods)
     asked: dict[int, tuple[str, Any]] = {}
     for number, model in require.items():
@@ -273,16 +280,22 @@ def knowledge_problems(
             if name in knowledge:
                 first, wanted = asked.setdefault(id(knowledge[name]), (name, model.parameters()))
                 if first != name and wanted != model.parameters():
-                    message = f"{first!r} and {name!r} share a knowledge table, so 'suppress' asks the same of both."
-                    hint = 'Name both in one requirement, or use "mondrian".'
+                    message = (
+                        f"{first!r} and {name!r} share a knowledge table, so 'suppress' needs the same requirement for "
+                        "both."
+                    )
+                    hint = 'List both in one requirement, or use "mondrian".'
                     out.append(Problem(f"require[{number}].on", message, hint))
     firsts = [n for i, n in enumerate(knowledge) if all(knowledge[n] is not knowledge[m] for m in list(knowledge)[:i])]
     for i, name in enumerate(firsts):
         for other in firsts[:i]:
             shared = len(set(knowledge[name].labels) & set(knowledge[other].labels))
             if shared:
-                message = f"its table and that of {other!r} share {shared} labels, so both columns can be combined."
-                hint = "Write both tables into one file and name it for both columns: they are then linked together."
+                message = (
+                    f"its knowledge table shares {shared} labels with that of {other!r}, so an adversary can combine "
+                    "both columns."
+                )
+                hint = "Write both tables into one file and use it for both columns, so that they are judged together."
                 out.append(Problem(f"attributes.{name}.knowledge", message, hint))
     for number, model in require.items():
         for name in model.on:
@@ -295,7 +308,7 @@ def knowledge_problems(
 def _search_problems(
     knowledge: Mapping[str, Knowledge], attributes: Mapping[str, Column], methods: Sequence[Method]
 ) -> list[Problem]:
-    """Searches that go by label sets where pairs have weights, and weights of terms that nothing links to labels."""
+    """Return problems of searches on label sets with pair weights, and of term weights for unknown terms."""
     out: list[Problem] = []
     known = {term for found in knowledge.values() for term in found.terms}
     unread = any(column.knowledge is not None and name not in knowledge for name, column in attributes.items())
@@ -303,22 +316,22 @@ def _search_problems(
         if not isinstance(method, Suppress):
             continue
         if method.search != "best" and (paired := [name for name in knowledge if knowledge[name].pairs is not None]):
-            message = f"search {method.search!r} goes by label sets, and the knowledge of {paired[0]!r} weighs pairs."
-            out.append(Problem("method.search", message, 'Use search = "best", or leave pair_weight out of the file.'))
+            message = f"search {method.search!r} works on label sets, but {paired[0]!r} has weights of pairs."
+            out.append(Problem("method.search", message, 'Use search = "best", or remove pair_weight from the file.'))
         for term in method.term_weights if not unread else ():
             if term not in known:
                 near = get_close_matches(term, known, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else "Name terms as the knowledge table writes them."
+                hint = f"Did you mean {near[0]!r}?" if near else "Spell terms as in the knowledge table."
                 out.append(Problem(f"method.term_weights.{term}", "the term is in no knowledge table.", hint))
     return out
 
 
 def _class_problem(where: str, name: str, role: Role, model: Model) -> list[Problem]:
-    """A requirement on the quasi-identifiers together names those, not secrets."""
+    """Return the problem of a requirement on quasi-identifiers that names other columns."""
     if role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER):
         return []
-    hint = "Leave `on` out: it then speaks of all quasi-identifiers."
-    return [Problem(where, f"{model.model} is about quasi-identifiers, and {name!r} has the role {role}.", hint)]
+    hint = "Remove `on`; the requirement then covers all quasi-identifiers."
+    return [Problem(where, f"{model.model} covers quasi-identifiers, but {name!r} has the role {role}.", hint)]
 
 
 def _ordered(attribute: Column) -> bool:

@@ -1,7 +1,7 @@
-"""A first policy for a table that reads like advice: what every column is, why, what the draft protects and what not.
+"""Draft a policy for a table, with reasons and a summary of what it protects.
 
-Unedited, a draft either runs or stops with what a person must decide. People are made alike in the columns by which
-they are found, secrets are hidden among decoys, what names people is left out.
+Every open question is decided by the safe choice, and the column's line says so. Columns by which people are found are
+generalised, secrets are hidden among decoys, what names people is dropped.
 """
 
 from __future__ import annotations
@@ -9,34 +9,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from noren.engines import engine_for
-from noren.engines.engine import Counting
-from noren.engines.profile import Profile
+from noren.engines.engine import Counting, Profile
 from noren.policy.guessing import (
     CLASSIC,
-    EVENTS,
+    EVENT,
     FEW,
-    HOUSEHOLDS,
-    PERSONS,
+    HOUSEHOLD,
+    KEY,
+    NAME,
+    PERSON,
+    QUASI,
     SECRET,
     SMALL,
     Codes,
     Guess,
     Seen,
     describe,
+    found_by,
     guess,
     read_codes,
     said,
     says,
-    seen,
+    secret,
+    see_columns,
     telling,
 )
+from noren.policy.options import KEY_LEAST, KEY_SHARE
 from noren.policy.toml import key, value
+from noren.schema import tuples
 from noren.schema.roles import Role
 from noren.schema.tuples import linked, tuple_name
 from noren.sources.source import Source
@@ -44,26 +49,37 @@ from noren.sources.source import Source
 
 @dataclass(frozen=True)
 class Findings:
-    """Corrections of a draft."""
+    """Corrections of a draft that trial releases suggested."""
 
     pairs: tuple[tuple[str, str], ...] = ()
-    """Secrets that tell each other, the worst first."""
+    """Secrets that disclose each other, the worst first."""
     whole: bool = False
     """Whether requirements ask for different tuples, because sets that differ in every member cannot be made."""
-    closer: frozenset[str] = frozenset()
-    """Secrets of two values that other columns tell."""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    single: bool = False
+    """Whether no columns are hidden together."""
+    closer: Mapping[str, int] = field(default_factory=dict)
+    """Secrets (or composites) that are hidden more firmly, with the place in `CLOSENESS`."""
+    coarser: Mapping[str, int] = field(default_factory=dict)
+    """Columns that are published in fewer values, step by step."""
+    general: Mapping[str, str] = field(default_factory=dict)
+    """Columns that nothing says are secrets and that are generalised instead, with the reason."""
+    dropped: Mapping[str, str] = field(default_factory=dict)
     """Columns that are not published, with the reason."""
-    undecided: str = ""
-    """What a person must decide."""
+    stops: str = ""
+    """Why the draft does not run, if no correction helped."""
+    detail: float | None = None
+    """The share of their detail that generalised columns keep."""
 
 
 NOTHING = Findings()
+FOUND = Role.QUASI_IDENTIFIER
 
 
 MOST_TUPLES = 1_000
 """Tuples beyond which columns are not drafted together."""
+FEWEST_TUPLES = 2
 LEAST_TUPLES = 4
+"""Tuples without a common value from which requirements name the members rather than the tuples."""
 MOST_MEMBERS = 4
 """Columns that are put together because drafts showed it; more would leave little of each."""
 MOST_RARE = 0.1
@@ -72,7 +88,7 @@ MOST_RARE = 0.1
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that are drafted together."""
+    """Columns that the draft hides together."""
 
     names: tuple[str, ...]
     tuples: int
@@ -85,7 +101,8 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Values to hide one among: of every member where enough tuples have nothing in common, else of the tuples."""
+        """Return the number of values to hide one among: of every member if enough tuples differ in all members,
+        otherwise of the tuples."""
         return self.apart if self.by_member else self.tuples
 
     @property
@@ -94,14 +111,15 @@ class Group:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What a requirement names: the members, or the composite."""
+        """Return the columns that a requirement names: the members, or the composite."""
         return self.names if self.by_member else (tuple_name(self.names),)
 
 
 def groups(
     guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool], codes: Codes, amounts: Sequence[str]
 ) -> list[Group]:
-    """Secrets that tell each other, as far as their tuples are few and common; amounts are not tuples."""
+    """Return groups of secrets that determine each other, if their tuples are few and frequent; amounts form no
+    tuples."""
     group: dict[str, set[str]] = {}
     for pair in pairs:
         if all(guesses[name].role is Role.SENSITIVE and name not in amounts for name in pair):
@@ -119,7 +137,7 @@ def joined(
     codes: Codes,
     amounts: Sequence[str],
 ) -> list[Group]:
-    """The groups with further pairs put together, as far as each group stays small and its tuples common."""
+    """Merge further pairs into the groups, if each group stays small and its tuples frequent."""
     out = list(found)
     for pair in pairs:
         if any(guesses[name].role is not Role.SENSITIVE or name in amounts for name in pair):
@@ -135,12 +153,14 @@ def joined(
 
 
 def _judged(names: tuple[str, ...], codes: Codes) -> Group | None:
+    if len(names) > tuples.MOST_MEMBERS:
+        return None
     of = codes.numbers(names)
     first = np.unique(of, return_index=True)[1]
     counts = np.bincount(of)
     common = counts >= (FEW if codes.records >= SMALL else 1)
     rare = float(counts[~common].sum()) / max(1, codes.records)
-    if not LEAST_TUPLES <= int(common.sum()) <= MOST_TUPLES or rare > MOST_RARE:
+    if not FEWEST_TUPLES <= int(common.sum()) <= MOST_TUPLES or rare > MOST_RARE:
         return None
     rows = first[common]
     apart = len(np.unique(linked([codes.columns[name][rows] for name in names], len(rows))))
@@ -148,12 +168,10 @@ def _judged(names: tuple[str, ...], codes: Codes) -> Group | None:
 
 
 def group_lines(found: Sequence[Group]) -> tuple[str, str]:
-    """What a draft says of them: a line above its columns, or tables behind them where rare tuples are merged."""
+    """Return the lines of a draft about the groups: a line above the columns, or tables if rare tuples are merged."""
     if not found:
         return "", ""
-    why = (
-        "# These columns say the same or nearly so: sets of each would meet in the truth, so tuples are hidden whole.\n"
-    )
+    why = "# These columns disclose each other: their sets together could leave one value. So they are hidden as one.\n"
     if not any(one.rare for one in found):
         lists = [list(one.names) for one in found]
         return why + f"together = {value(lists[0] if len(lists) == 1 else lists)}", ""
@@ -164,30 +182,31 @@ def group_lines(found: Sequence[Group]) -> tuple[str, str]:
 K = 5
 LS = {5: 10, 3: 4, 2: 3}
 """Values that must stay possible, and from how many values on that is asked."""
-T = 0.3
-CLOSER = 0.1
-CLOSER_WHY = "# Other columns say much about these: they are hidden more firmly.\n"
-KEY_SHARE = 0.05
-"""A column with fewer different values than this share of the records names no people."""
+CLOSENESS = (0.3, 0.1, 0.05)
+"""How close beliefs stay to what is common, for secrets of two values and those that other columns disclose."""
+CLOSER_WHY = "# Other columns disclose much about these columns, so they get a smaller t (safer, less precise).\n"
 BOUNDED = (
-    "most_rows = ... says how many rows a person has at most, if that is known without this table; recipients' errors "
-    "allow for it."
+    "Add most_rows = ..., the largest number of rows of one person, if it is known without this table; recipients' "
+    "errors then allow for it."
 )
-LIST = Guess(Role.DROP, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
+LIST = Guess(Role.DROP, "a list of terms: dropped, unless you make it quasi-sensitive with a knowledge table")
 TITLE = """\
-# Drafted from {name}: {records:,} records, {columns} columns.
+#:schema ./noren.schema.json
+{stops}# Drafted from {name}: {records:,} records, {columns} columns.
+{kept}
 # Every role is a guess: read each line, correct it, then run `noren anonymize`.
+# `noren schema --to noren.schema.json` lets your editor complete and check this file.
 #
-# Roles: identifier (dropped), quasi-identifier (others may know it: made general until nobody stands alone),
-#        sensitive (a secret: published hidden among other values), sensitive-quasi-identifier (both at once),
-#        quasi-sensitive (terms that outside knowledge links to secrets; needs a knowledge table),
-#        plain (harmless, published as it is).
+# Roles: identifier (names a person; dropped), drop (dropped), plain (harmless; published as it is),
+#        quasi-identifier (others may know it; generalised until at least {k} people share it),
+#        sensitive (a secret; published as a set of values, one of them true, or by chance as another value),
+#        sensitive-quasi-identifier (both at once), quasi-sensitive (terms that a knowledge table links to secrets).
 """
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a table shows, read once for any number of drafts."""
+    """What a table contains, read once for any number of drafts."""
 
     source: Source
     profile: Profile
@@ -201,7 +220,7 @@ class Study:
 
     @cached_property
     def guesses(self) -> dict[str, Guess]:
-        """What every column is, taken alone."""
+        """Return the guess for every column by itself."""
         told: Mapping[str, str] = getattr(self.source, "hints", {})
         found = {name: self._guess(column, told.get(name)) for name, column in self.columns.items()}
         for name in [name for name, one in found.items() if "weight" in one.options][1:]:
@@ -214,18 +233,18 @@ class Study:
             return LIST
         records = self.profile.records
         hinted = None if told is None else said(column, records, told)
-        return guess(column, records, self.source.columns) if hinted is None else hinted
+        return guess(column, records) if hinted is None else hinted
 
     @cached_property
     def telling(self) -> dict[tuple[str, str], bool]:
-        """Which columns that may be published tell which."""
+        """Return which publishable columns determine which others."""
         roles = (Role.SENSITIVE, Role.QUASI_IDENTIFIER)
         return telling(self.codes, [name for name in self.codes.columns if self.guesses[name].role in roles])
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Everything that is drafted, before it is written."""
+    """A drafted policy before it is written as text."""
 
     guesses: Mapping[str, Guess]
     people: Mapping[str, Any]
@@ -239,7 +258,7 @@ class Proposal:
 
 
 def list_columns(source: Source) -> list[str]:
-    """Columns that hold lists of texts."""
+    """Return the columns that hold lists of texts."""
     import pyarrow as pa
 
     first = next(iter(source.batches(source.columns)), None)
@@ -250,28 +269,37 @@ def list_columns(source: Source) -> list[str]:
 
 
 def study(source: Source) -> Study:
-    """The table as a draft sees it: every column's values, and how the columns of the first records go together."""
+    """Study a table: every column's values, and relations between columns in the first records."""
     lists = list_columns(source)
     profile = engine_for(source).profile(source, Counting(source.columns, terms=lists))
     profile.demand(source.name, lists)
-    columns = {name: seen(profile.columns[name]) for name in source.columns}
+    columns = see_columns({name: profile.columns[name] for name in source.columns})
     flat = [name for name in source.columns if name not in lists]
     codes = read_codes(source, flat, [name for name in flat if columns[name].is_amount])
     return Study(source, profile, columns, lists, codes)
 
 
 def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a policy for this table. `data`: how the input is written, as far as it was said."""
+    """Return the text of a policy for this table. `data`: the stated options of the input."""
     studied = study(source)
     return written(studied, propose(studied), data)
 
 
 def written(studied: Study, made: Proposal, data: Mapping[str, Any] | None = None) -> str:
-    """A proposal as the text of a policy."""
+    """Return a proposal as the text of a policy."""
     source, profile, columns = studied.source, studied.profile, studied.columns
     above, behind = group_lines(made.together)
+    name, kept = source.name.rsplit("/", 1)[-1], _kept(made)
+    stops = f"Does not run yet: {made.found.stops}" if made.found.stops else ""
     parts = [
-        TITLE.format(name=source.name.rsplit("/", 1)[-1], records=profile.records, columns=len(source.columns)),
+        TITLE.format(
+            stops="".join(f"# {line}\n" for line in stops.splitlines()),
+            name=name,
+            records=profile.records,
+            columns=len(source.columns),
+            kept=kept,
+            k=K,
+        ),
         above,
         "\n".join(["[attributes]", *_attribute_lines(made, columns)]),
         behind,
@@ -284,25 +312,40 @@ def written(studied: Study, made: Proposal, data: Mapping[str, Any] | None = Non
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
+def _kept(made: Proposal) -> str:
+    """Return how much of the table the draft publishes."""
+    dropped, names, all_ = made.names(Role.DROP), made.names(Role.IDENTIFIER), len(made.guesses)
+    kept = all_ - len(dropped) - len(names)
+    holds = "" if made.found.stops else "; every requirement holds as it stands"
+    lines = [f"Publishes {kept} of {all_} columns ({kept / all_:.0%}){holds}."]
+    if names:
+        lines.append(f"Drops {_listed(names)}: they may name people.")
+    if dropped:
+        lines.append(f"Drops {_listed(dropped)}: their lines say why.")
+    if made.found.detail is not None:
+        lines.append(f"The quasi-identifiers keep {made.found.detail:.0%} of their detail (1 - NCP).")
+    return "\n".join(f"# {line}" for line in lines)
+
+
 def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
-    """A guess for every column, corrected by how the columns stand to each other and by what drafts before showed."""
+    """Guess every column, then correct the guesses by relations between columns and by earlier drafts."""
     codes, amounts, guesses = studied.codes, studied.amounts, dict(studied.guesses)
-    for name, why in findings.left_out.items():
+    records, columns = studied.profile.records, studied.columns
+    follows = {b: a for a, b in studied.telling if _is_unknown(b, guesses[b]) and guesses[a].role is FOUND}
+    why = "it follows from {0}, which others may know; if it is a secret, drop {0}"
+    whys = {name: why.format(key(by)) for name, by in follows.items()}
+    for name, why in (whys | dict(findings.general)).items():
+        guesses[name] = found_by(columns[name], records, why)
+    for name, steps in findings.coarser.items():
+        make = found_by if guesses[name].role is FOUND else secret
+        guesses[name] = make(columns[name], records, guesses[name].why.split(";")[0], steps)
+    for name, why in findings.dropped.items():
         guesses[name] = guesses[name].dropped(why)
-    pairs = {pair: True for pair in studied.telling if not set(pair) & set(findings.left_out)}
-    found = joined(groups(guesses, pairs, codes, amounts), findings.pairs, guesses, codes, amounts)
-    inside = {frozenset(pair) for group in found for pair in product(group.names, repeat=2)}
-    apart = {pair: True for pair in pairs if frozenset(pair) not in inside}
-    for name, kept in _told(guesses, apart).items():
-        why_not = (
-            f"it and {key(kept)} say the same, and two statements about one thing give it away; {key(kept)} is kept"
-        )
-        guesses[name] = guesses[name].dropped(why_not)
-    found = [
-        replace(group, whole=findings.whole)
-        for group in found
-        if all(guesses[name].role is Role.SENSITIVE for name in group.names)
-    ]
+    found: list[Group] = []
+    if not findings.single:
+        found = groups(guesses, studied.telling, codes, amounts)
+        found = joined(found, findings.pairs, guesses, codes, amounts)
+    found = [replace(group, whole=findings.whole) for group in found]
     for group in found:
         for name in group.names:
             others = ", ".join(key(other) for other in group.names if other != name)
@@ -312,64 +355,46 @@ def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
     return Proposal(guesses, people, why, codes, found, findings)
 
 
+def _is_unknown(name: str, one: Guess) -> bool:
+    """Return whether a column is treated as a secret only because its meaning is unknown."""
+    return one.role is Role.SENSITIVE and not says(name, SECRET)
+
+
 def worth(name: str, one: Guess) -> int:
-    """Which columns are kept first, where not all can be: 0 those by which people are usually found, 1 what sounds like
-    a secret, 2 other columns by which people are found, 3 the rest."""
+    """Return the priority of a column if not all can be kept: 0 usual quasi-identifiers, 1 names like a secret, 2 other
+    quasi-identifiers, 3 the rest."""
     finds = one.role is Role.QUASI_IDENTIFIER
     order = [finds and says(name, CLASSIC), one.role is Role.SENSITIVE and says(name, SECRET), finds, True]
     return order.index(True)
 
 
-def _told(guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool]) -> dict[str, str]:
-    """Columns to leave out, each with the one that is kept and tells it, or is told by it.
-
-    No secret may be told by anything else that is published; columns by which people are found are made general
-    together and may tell each other. What people are usually found by is kept first, then what sounds like a secret,
-    then other columns by which they are found; of equals the one that tells most.
-    """
-
-    def rank(name: str) -> tuple[int, int]:
-        return worth(name, guesses[name]), -sum(first == name for first, _ in pairs)
-
-    kept: list[str] = []
-    out: dict[str, str] = {}
-    for name in sorted({name for pair in pairs for name in pair}, key=rank):
-        rivals = [other for other in kept if (other, name) in pairs or (name, other) in pairs]
-        rivals = [other for other in rivals if Role.SENSITIVE in (guesses[name].role, guesses[other].role)]
-        if rivals:
-            out[name] = rivals[0]
-        else:
-            kept.append(name)
-    return out
-
-
 def _people(guesses: Mapping[str, Guess], codes: Codes) -> tuple[dict[str, Any], str]:
-    """The key of people, where rows repeat them; nothing where every row is a person of its own or nobody can say."""
+    """Return the key of people if rows repeat a likely one; otherwise every row is a person, which is stated if an
+    identifier repeats."""
     distinct = {
-        name: len(set(codes.columns[name].tolist()) - {0})
+        name: len(np.unique(codes.columns[name][codes.columns[name] > 0]))
         for name, one in guesses.items()
         if one.role is Role.IDENTIFIER and name in codes.columns
     }
-    repeats = [name for name, number in distinct.items() if KEY_SHARE * codes.records <= number < codes.records]
+    filled = {name: int((codes.columns[name] > 0).sum()) for name in distinct}
+    least = max(KEY_LEAST, KEY_SHARE * codes.records)
+    repeats = [name for name in distinct if least <= distinct[name] < filled[name]]
     if not repeats:
         return {}, ""
-    keys = [name for name in distinct if guesses[name].names_people and distinct[name] >= KEY_SHARE * codes.records]
+    whole = [name for name in repeats if filled[name] == codes.records]
+    keys = [name for name in whole if guesses[name].names_people]
     if not keys:
-        looks = [name for name in repeats if says(name, "id$ nr$ no$ key$ number$") and not says(name, HOUSEHOLDS)]
-        keys = [name for name in looks if not says(name, EVENTS)]
+        keys = [n for n in whole if says(n, KEY) and not says(n, (*HOUSEHOLD, *EVENT, *NAME, *QUASI))]
     if keys:
-        best = min(keys, key=lambda name: (not says(name, PERSONS), distinct[name]))
+        best = min(keys, key=lambda name: (not says(name, PERSON), distinct[name]))
         rows = f"{distinct[best]:,} different values in {codes.records:,} records"
         return {"key": best}, f"{best} has {rows}: requirements count people, not rows.\n{BOUNDED}"
-    if all(says(name, HOUSEHOLDS) for name in repeats):
-        why = f"{repeats[0]} repeats because people share a household; every row is a person of its own."
-        return {"rows": "independent"}, why
-    if not any(guesses[name].why.startswith(("its name says", "nearly every")) for name in repeats):
-        why = (
-            f"{repeats[0]} repeats, and nothing says that it names people: every row is taken for a person of its own."
-        )
-        return {"rows": "independent"}, why
-    return {}, ""
+    why = "because people share a household" if all(says(name, HOUSEHOLD) for name in repeats) else ("and is not a key")
+    why = (
+        f"{key(repeats[0])} repeats {why}: every row is treated as a different person. If people have several rows, "
+        'replace this\nline by key = "...", the column that tells them apart.'
+    )
+    return {"rows": "independent"}, why
 
 
 # ---------------------------------------------------------------------- the text
@@ -390,44 +415,57 @@ def _requirements(made: Proposal) -> list[str]:
     out = []
     if made.names(Role.QUASI_IDENTIFIER):
         out.append(
-            f"# At least {K} people look alike in all quasi-identifiers together, so that nobody is found by them.\n"
-            f'[[require]]\nmodel = "k-anonymity"\nk = {K}'
+            f"# At least {K} people share all published quasi-identifiers, so that nobody can be found by "
+            f'them.\n[[require]]\nmodel = "k-anonymity"\nk = {K}'
         )
-    secrets = {name: made.guesses[name].size for name in made.names(Role.SENSITIVE)}
-    for group in made.together:
-        if not group.by_member:
-            secrets = {name: size for name, size in secrets.items() if name not in group.names}
-            secrets |= dict.fromkeys(group.asked, group.size)
-    several = [name for name, size in secrets.items() if size >= 3]
-    done: list[str] = []
-    if several:
-        remark = (
-            "# At least l values stay possible for each of these columns. Inside a set of l values, an adversary\n"
-            "# who knows how common they are can still prefer the common ones: t-closeness bounds that.\n"
-        )
-        for least, values in LS.items():
-            asked = [name for name in several if secrets[name] >= values and name not in done]
-            done += asked
-            if asked:
-                model = 'model = "frequency-l-diversity"'
-                out.append(f"{remark}[[require]]\n{model}\non = {value(asked)}\nl = {least}")
-                remark = ""
-    small = [name for name in secrets if name not in several]
-    if small:
-        remark = "# Two values cannot hide behind each other in sets; closeness protects them by chance instead.\n"
-        closer = [name for name in small if name in made.found.closer]
-        for asked, t, why in ((small, T, remark), (closer, CLOSER, CLOSER_WHY)):
-            on = [name for name in asked if t == CLOSER or name not in closer]
-            if on:
-                out.append(f'{why}[[require]]\nmodel = "t-closeness"\non = {value(on)}\nt = {t}')
+    secrets, level = secret_sizes(made), closeness(made)
+    several = [name for name in secrets if name not in level]
+    remark = (
+        "# At least l values stay possible for each of these columns. Inside a set of l values, an adversary\n"
+        "# who knows how common they are can still prefer the common ones: t-closeness bounds that.\n"
+    )
+    for least, values in LS.items():
+        above = min((v for v in LS.values() if v > values), default=10**9)
+        asked = [name for name in several if values <= secrets[name] < above]
+        if asked:
+            out.append(f'{remark}[[require]]\nmodel = "frequency-l-diversity"\non = {value(asked)}\nl = {least}')
+            remark = ""
+    remark = "# Sets cannot protect a column of two values; closeness changes values at random instead.\n"
+    for step, t in enumerate(CLOSENESS):
+        asked = [name for name in secrets if level.get(name) == step]
+        small = step == 0 and all(secrets[name] < SEVERAL for name in asked)
+        if asked:
+            why = remark if small else CLOSER_WHY
+            out.append(f'{why}[[require]]\nmodel = "t-closeness"\non = {value(asked)}\nt = {t}')
     return out
+
+
+SEVERAL = 3
+"""Values from which a secret is hidden in sets."""
+
+
+def secret_sizes(made: Proposal) -> dict[str, int]:
+    """Return the columns that requirements name, with their numbers of values: secrets, or their composites."""
+    out = {name: made.guesses[name].size for name in made.names(Role.SENSITIVE)}
+    for group in made.together:
+        whole = tuple_name(group.names) in made.found.closer
+        if whole or not group.by_member:
+            out = {name: size for name, size in out.items() if name not in group.names}
+            out |= {tuple_name(group.names): group.tuples} if whole else dict.fromkeys(group.asked, group.size)
+    return out
+
+
+def closeness(made: Proposal) -> dict[str, int]:
+    """Return secrets that are protected by closeness instead of diversity, with the position in `CLOSENESS`."""
+    small = {name: 0 for name, size in secret_sizes(made).items() if size < SEVERAL}
+    return small | {name: min(step, len(CLOSENESS) - 1) for name, step in made.found.closer.items()}
 
 
 def _methods(made: Proposal) -> str:
     quasi, secrets = made.names(Role.QUASI_IDENTIFIER), made.names(Role.SENSITIVE)
     if quasi and secrets:
         return (
-            "# Quasi-identifiers are made general, secrets hidden among decoys: one release, two methods.\n"
+            "# Two methods make one release: quasi-identifiers are generalised, secrets are hidden among decoys.\n"
             f'[[method]]\nname = "mondrian"\non = {value(quasi)}\n\n'
             f'[[method]]\nname = "decoys"\non = {value(secrets)}'
         )
@@ -441,34 +479,33 @@ def _section(name: str, fields: Mapping[str, Any], why: str = "") -> str:
 
 
 def _closing(made: Proposal, profile: Profile) -> list[str]:
-    """What the draft protects, what not, and who stands alone now."""
+    """Return the last lines: what the draft protects and what not, and who is unique now."""
     quasi, secrets = made.names(Role.QUASI_IDENTIFIER), made.names(Role.SENSITIVE)
     out = ["What this draft protects:"]
     if quasi:
-        out.append(f"- nobody is found by {_listed(quasi)}: at least {K} people share what is published of them.")
+        out.append(f"- nobody is unique in the published {_listed(quasi)}: at least {K} people share the same values.")
     if secrets:
-        out.append(f"- for {_listed(secrets)} every cell leaves several values possible.")
-    dropped = [name for name, one in made.guesses.items() if one.role.is_dropped]
-    if dropped:
-        out.append(f"- {_listed(dropped)}: not published.")
+        out.append(f"- every cell of {_listed(secrets)} leaves several values possible.")
     if len(out) == 1:
-        out.append("- nothing: no column was taken for a secret or for something by which people are found.")
+        out.append("- nothing: no column was recognised as a secret or a quasi-identifier.")
     out.append("What it does not protect:")
     plain = made.names(Role.PLAIN)
     if plain:
-        out.append(f"- {_listed(plain)}: published as it is; whoever knows it can use it to find people.")
-    out.append("- what is common: a value that most people have is a good guess for anybody.")
-    if made.found.undecided:
-        out.append(f"- columns that tell each other: {made.found.undecided}. `noren anonymize` stops there: decide.")
+        out.append(f"- {_listed(plain)}: published exactly; somebody who knows it can use it to find people.")
+    out.append("- frequent values: a value that most people have is a good guess for everybody.")
+    if made.found.stops:
+        out.append("- anything yet: `noren anonymize` refuses this draft, see above.")
     if not made.people:
-        out.append("- people with several rows, if there are any: name their column under [people] key.")
+        out.append(
+            "- people with several rows, if there are any: set [people] key to the column that identifies a person."
+        )
     if quasi:
         out += ["Before anything is published:", *_uniques(made, quasi)]
     return out
 
 
 def _uniques(made: Proposal, quasi: Sequence[str]) -> list[str]:
-    """How many people are alone with what others may know."""
+    """Say how many people are unique in the quasi-identifiers."""
     codes = made.codes
     person = made.people.get("key")
     people = None if person is None else codes.columns.get(str(person))
@@ -477,9 +514,9 @@ def _uniques(made: Proposal, quasi: Sequence[str]) -> list[str]:
     usual = sorted((name for name in quasi if says(name, CLASSIC)), key=quasi.index)
     rest = sorted((n for n in quasi if n not in usual), key=lambda n: -int(codes.columns[n].max(initial=0)))
     three = (usual + rest)[:3]
-    out = [f"- {codes.alone(three, people):.0%} of {whose} are alone with their {_listed(three)}{scope}."]
+    out = [f"- {codes.alone(three, people):.0%} of {whose} are unique in their {_listed(three)}{scope}."]
     if len(quasi) > 3:
-        out.append(f"- {codes.alone(quasi, people):.0%} with all {len(quasi)} quasi-identifiers together.")
+        out.append(f"- {codes.alone(quasi, people):.0%} are unique in all {len(quasi)} quasi-identifiers.")
     return out
 
 

@@ -1,4 +1,4 @@
-"""The policy meets the table: every column gets its domain, and every contradiction is reported at once.
+"""Combine policy and table: every column gets its domain, and all contradictions are reported at once.
 
 A value may be named in a message only if at least five records share it; rarer ones are counted. A typing slip in a
 cell is a person's data too.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Engine, engine_for
-from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
+from noren.engines.engine import OPEN_LIMIT, Profile, ValueCounts
 from noren.errors import MOST_NAMED, NAMED_FROM, NorenError, PolicyError, Problem, looks_like_data
 from noren.policy.policy import Policy
 from noren.policy.values import domain_of, named, tuple_domain, weight_problems
@@ -33,7 +33,7 @@ from noren.sources.derived import TermSpec, with_markers, with_terms, with_tuple
 from noren.sources.source import Source, Writing
 
 NO_ORDER = (
-    "some values are numbers and others are not, so their order is not known.",
+    "some values are numbers and others are not, so they have no order.",
     "Give values in their order, or list markers such as '?' under [data] missing_values.",
 )
 LONGEST_RANGE = 10_000
@@ -41,19 +41,19 @@ LONGEST_RANGE = 10_000
 
 
 class Met(NamedTuple):
-    """A column that has met its table: what it means now, and how often its values occur."""
+    """A resolved column: its meaning, and the counts of its values."""
 
     column: Column
     counts: NDArray[np.int64]
 
 
 def decimal_of(policy: Policy, name: str) -> str | None:
-    """The decimal mark that a policy declares for a column."""
+    """Return the decimal mark that a policy declares for a column."""
     return policy.attributes[name].decimal or policy.data.decimal
 
 
 def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
-    """Columns that only one side knows."""
+    """Return problems of columns that are only in the policy or only in the table."""
     unnamed = [name for name in columns if name not in policy.attributes]
     absent = [name for name in policy.attributes if name not in columns]
     near = {name: found for name in absent for found in get_close_matches(name, unnamed, n=1)}
@@ -64,15 +64,19 @@ def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list
     problems = [
         Problem(
             f"attributes.{name}",
-            f"{source} has the column {name!r}, which the policy does not name.",
-            "Give it a role; a harmless column has the role 'plain', an unwanted one 'drop'.",
+            f"{source} has the column {name!r}, which is not in the policy.",
+            "Give it a role: 'plain' for a harmless column, 'drop' for an unwanted one.",
         )
         for name in shown
     ]
     if more := len(unnamed) - len(shown):
         what = f"{more:,} {'more ' if shown else ''}column{'s' if more > 1 else ''}"
-        hint = "Is its first line a header? Then give them roles." if not shown else "Give them roles, too."
-        problems.append(Problem("attributes", f"{source} has {what} that the policy does not name.", hint))
+        hint = (
+            "Check that its first line is a header; if so, give the columns roles."
+            if not shown
+            else "Give them roles, too."
+        )
+        problems.append(Problem("attributes", f"{source} has {what} that are not in the policy.", hint))
     return problems + [
         Problem(
             f"attributes.{name}",
@@ -84,7 +88,7 @@ def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list
 
 
 def resolve(policy: Policy, source: str, columns: Sequence[str], profile: Profile) -> dict[str, Met]:
-    """All published columns in the table's order. Raises PolicyError with every problem of every column."""
+    """Resolve all published columns in the table's order; raise PolicyError with all problems."""
     problems = column_problems(policy, source, columns)
     out: dict[str, Met] = {}
     for name in columns:
@@ -100,7 +104,7 @@ def resolve(policy: Policy, source: str, columns: Sequence[str], profile: Profil
 
 
 def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met | None, list[Problem]]:
-    """One column's domain, hierarchy and distances, and what is wrong with them."""
+    """Resolve one column: domain, hierarchy and distances, and problems."""
     attribute = policy.attributes[name]
     where = f"attributes.{name}"
     problems = _cell_problems(where, name, attribute, profile)
@@ -108,20 +112,20 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
         return resolve_terms(policy.knowledge[name], attribute, profile, problems)
     if profile.is_open:
         if name in policy.protected:
-            message = f"more than {OPEN_LIMIT:,} distinct values: too many to hide one among the others."
-            problems.append(Problem(where, message, "Give bins, or leave the column out."))
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many to protect."
+            problems.append(Problem(where, message, "Give bins, or drop the column."))
         elif policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to generalise."
-            problems.append(Problem(where, message, "Give bins, or leave the column out."))
+            problems.append(Problem(where, message, "Give bins, or drop the column."))
         if attribute.hierarchy is not None or attribute.values is not None:
-            message = f"more than {OPEN_LIMIT:,} distinct values, beyond any hierarchy or declared domain."
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many for a hierarchy or declared domain."
             problems.append(Problem(where, message, "Remove hierarchy and values, or give bins."))
         if attribute.bins is None and (attribute.top is not None or attribute.bottom is not None):
-            message = f"more than {OPEN_LIMIT:,} distinct values, so top and bottom cannot be kept."
-            problems.append(Problem(where, message, "Give bins, for example 'width:10', or leave the column out."))
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many for top and bottom."
+            problems.append(Problem(where, message, "Give bins, for example 'width:10', or drop the column."))
         if attribute.min_count > 1:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
-            problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
+            problems.append(Problem(f"{where}.min_count", message, "Give bins, drop the column, or remove min_count."))
         if attribute.weight:
             problems += weight_problems(where, profile, None, np.zeros(0, np.int64))
         return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
@@ -142,20 +146,20 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
     problems += found
     distance, found = _distance(policy, attribute, domain, hierarchy, profile)
     problems += found
-    if any("order" in model.needs and name in model.on for model in policy.require):
+    if any(name in model.on and "order" in model.needs for model in policy.require):
         if domain.has_missing:
-            message = f"{name!r} has missing cells, which have no place in the order that closeness uses."
+            message = f"{name!r} has missing cells, which have no position in the order that closeness uses."
             hint = 'Set missing = "drop" or "reject", or use distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.missing", message, hint))
         if _has_rest(domain):
-            message = f"{name!r} has merged values, and {OTHER!r} has no place in the order that closeness uses."
+            message = f"{name!r} has merged values, and {OTHER!r} has no position in the order that closeness uses."
             hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.rare", message, hint))
     return Met(attribute.met(name, domain, hierarchy=hierarchy, distance=distance), counts), problems
 
 
 def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met, list[Problem]]:
-    """Columns that are hidden together: each member as if it stood alone, then the tuples of their values."""
+    """Resolve columns that are hidden together: each member separately, then the tuples of their values."""
     attribute = policy.attributes[name]
 
     def member(own: str, counts: ValueCounts) -> tuple[Column, list[Problem]]:
@@ -178,12 +182,15 @@ def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[
 def resolve_terms(
     knowledge: Knowledge, attribute: Column, profile: ValueCounts, problems: list[Problem]
 ) -> tuple[Met, list[Problem]]:
-    """A set-valued column: the terms of the knowledge, and behind them the unknown ones that are to be published."""
+    """Resolve a column of terms: the terms of the knowledge table, followed by the unknown ones to publish."""
     known = set(knowledge.terms)
     unknown = {term: count for term, count in profile.counts.items() if term not in known}
     if unknown and attribute.unknown == "reject":
-        message = f"the knowledge table does not name {named(unknown)}."
-        hint = 'Add them to it, or set unknown = "drop" (never published) or "keep" (published, linked to nothing).'
+        message = f"the knowledge table lacks {named(unknown)}."
+        hint = (
+            'Add them to the table, or set unknown = "drop" (never published) or "keep" (published, linked to no '
+            "label)."
+        )
         problems.append(Problem(f"attributes.{profile.name}.knowledge", message, hint))
     kept = sorted(unknown) if attribute.unknown == "keep" else []
     values = (*knowledge.terms, *kept)
@@ -199,7 +206,7 @@ def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCount
         message = f"{profile.missing} cells are missing, and the policy rejects them."
         out.append(Problem(f"{where}.missing", message, 'Complete the table, or set missing = "drop" or "category".'))
     if profile.not_numeric:
-        message = f"{name!r} has bins but holds something that is not a number."
+        message = f"{name!r} has bins but holds values that are not numbers."
         hint = "List markers such as '?' under [data] missing_values, or remove the bins."
         out.append(Problem(f"{where}.bins", message, hint))
     if profile.outside and attribute.edges is not None:
@@ -211,7 +218,8 @@ def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCount
 def _widened(
     domain: Domain, counts: NDArray[np.int64], hierarchy: Hierarchy | None
 ) -> tuple[Domain, NDArray[np.int64]]:
-    """All leaves of a given hierarchy, all whole numbers of a range: which of them occur would tell who is there."""
+    """Extend the domain to all leaves of a hierarchy or all whole numbers of a range, because the occurring values
+    would disclose who is there."""
     if domain.source != "data" or domain.merged:
         return domain, counts
     if hierarchy is None:
@@ -228,7 +236,7 @@ def _widened(
 
 
 def _whole_range(domain: Domain, counts: NDArray[np.int64]) -> tuple[Domain, NDArray[np.int64]]:
-    """Every whole number from the least to the largest, unless they are too many or other values stand among them."""
+    """Return every whole number from the smallest to the largest, unless they are too many or other values occur."""
     ends = {label for _, label in end_labels(domain.top, domain.bottom)}
     plain = tuple(value for value in domain.plain if value not in ends)
     if not plain or not all(_is_whole(value) for value in plain) or (domain.kind != "integer" and not ends):
@@ -280,7 +288,8 @@ def _hierarchy(
 def _distance(
     policy: Policy, attribute: Column, domain: Domain, hierarchy: Hierarchy | None, profile: ValueCounts
 ) -> tuple[Any, list[Problem]]:
-    """The distance of a column that some requirement needs: a name, or a table over its values; else "equal".
+    """Return the distance of a column if a requirement needs one: a name, or a table over its values; otherwise
+    "equal".
 
     A declared distance must be defined on the column's values also where no requirement uses it yet.
     """
@@ -290,14 +299,14 @@ def _distance(
     if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
         return _beside_missing(DISTANCES[attribute.distance](_without_missing(domain), None), domain), []
     if needed and _has_rest(domain) and attribute.distance in ("ordinal", "numeric"):
-        message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in this distance."
+        message = f"{profile.name!r} has merged values, and this distance does not define {OTHER!r}."
         return "equal", [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
     branches = any(model.separates and "tree" in model.needs for model in asked)
     if (branches or (needed and attribute.distance == "tree")) and _has_rest(domain):
         known = policy.hierarchies.get(profile.name)
         if known is None or OTHER not in known.leaves:
-            message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in the hierarchy."
-            hint = f'Use rare = "refuse", or write {OTHER!r} next to the values that it may stand for.'
+            message = f"{profile.name!r} has merged values, and the hierarchy does not contain {OTHER!r}."
+            hint = f'Use rare = "refuse", or add {OTHER!r} to the hierarchy next to the values that it may replace.'
             return "equal", [Problem(f"attributes.{profile.name}.hierarchy", message, hint)]
     try:
         table = _distance_table(policy, attribute, domain)
@@ -312,12 +321,12 @@ def _distance(
             lattice = isinstance(attribute.distance, SemilatticeSpec)
             what = "semilattice has no line" if lattice else "distance table has no line or column"
             message = f"the {what} for {named(missed)}."
-        return "equal", [Problem(where, message, error.hint or "Every value of the domain needs an entry.")]
+        return "equal", [Problem(where, message, error.hint or "Add an entry for every value of the domain.")]
     return "equal", []
 
 
 def _beside_missing(inner: NDArray[np.float64], domain: Domain) -> DistanceTable:
-    """A distance between the values, in which a missing cell is as far from all of them as any two are."""
+    """Return a distance in which a missing cell is as far from every value as the two most distant values are."""
     place = [i for i, value in enumerate(domain.values) if value != MISSING]
     out = np.full((len(domain), len(domain)), float(inner.max(initial=1.0)))
     out[np.ix_(place, place)] = inner
@@ -325,8 +334,18 @@ def _beside_missing(inner: NDArray[np.float64], domain: Domain) -> DistanceTable
     return _rows(out)
 
 
+def declared_distance(policy: Policy, name: str, domain: Domain) -> NDArray[np.float64]:
+    """Return the distance that the policy declares for a column, whether a requirement uses it or not."""
+    attribute = policy.attributes[name]
+    table = _distance_table(policy, attribute, domain)
+    if table is None:
+        assert isinstance(attribute.distance, str)
+        return DISTANCES[attribute.distance](domain, policy.hierarchies.get(name))
+    return np.array(table)
+
+
 def _distance_table(policy: Policy, attribute: Column, domain: Domain) -> DistanceTable | None:
-    """A distance that a file gives, over the values of the domain."""
+    """Return a distance from a file, over the values of the domain."""
     spec = attribute.distance
     if isinstance(spec, MatrixSpec):
         return _rows(read_matrix(policy.base / spec.matrix, domain))
@@ -340,7 +359,7 @@ def _rows(matrix: NDArray[np.float64]) -> DistanceTable:
 
 
 def _has_rest(domain: Domain) -> bool:
-    """Whether values from anywhere in the order were put together. A declared domain has the order it was given."""
+    """Return whether merged values come from anywhere in the order, so that the order has no place for them."""
     return domain.source == "data" and OTHER in domain.index
 
 
@@ -349,7 +368,7 @@ def _without_missing(domain: Domain) -> Domain:
 
 
 def declared_column(policy: Policy, published: Column) -> Column:
-    """A published column as the policy declares it: role, hierarchy, distance, whatever the release says."""
+    """Return a published column as the policy declares it: role, hierarchy, distance."""
     name = published.name
     attribute = policy.attributes.get(name)
     if attribute is None or published.is_open:
@@ -357,7 +376,7 @@ def declared_column(policy: Policy, published: Column) -> Column:
     domain = published.domain
     known = policy.hierarchies.get(name)
     if known is not None and (absent := known.missing(domain.values)):
-        message = f"the release names {len(absent)} values that the policy's hierarchy does not have."
+        message = f"the release lists {len(absent)} values that are not in the policy's hierarchy."
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message)], source=policy.source)
     tree = known.restricted(domain.values) if known is not None else published.tree
     spec = attribute.hierarchy
@@ -369,13 +388,13 @@ def declared_column(policy: Policy, published: Column) -> Column:
         strange = [value for value in domain.values if value != MISSING and value not in declared]
         if strange:
             what = "values" if attribute.bins is None else "bins"
-            message = f"the release names {len(strange)} values that the policy does not declare."
+            message = f"the release lists {len(strange)} values that the policy does not declare."
             raise PolicyError([Problem(f"attributes.{name}.{what}", message)], source=policy.source)
     if distance == "ordinal" and declared is not None:
         ranks = np.array([declared.index(value) for value in _without_missing(domain).values], float)
         distance = _beside_missing(np.abs(ranks[:, None] - ranks[None, :]), domain)
-    elif distance == "numeric" and domain.has_missing:
-        distance = _beside_missing(DISTANCES["numeric"](_without_missing(domain), None), domain)
+    elif distance in ("ordinal", "numeric") and domain.has_missing:
+        distance = _beside_missing(DISTANCES[distance](_without_missing(domain), None), domain)
     if distance == "tree" and tree is None:
         distance = "equal"
     return published.met(name, domain, role=attribute.role, hierarchy=tree, distance=distance)
@@ -385,7 +404,7 @@ def declared_column(policy: Policy, published: Column) -> Column:
 
 
 def open_table(data: Any, policy: Policy, engine: Engine | None = None) -> Source:
-    """The source of a table under a policy. Columns that make up a set stand under the name of the set."""
+    """Open a table as a policy describes it; columns that form a set are replaced by the set."""
     given = policy.data
     writing = Writing(given.separator, given.encoding, tuple(given.missing_values))
     source = (engine or engine_for(data)).opened(data, writing)
@@ -401,7 +420,7 @@ def open_table(data: Any, policy: Policy, engine: Engine | None = None) -> Sourc
 
 
 def _bins(policy: Policy) -> dict[str, Member]:
-    """Members of composites whose bins are known without the data."""
+    """Return members of composites whose bins are known without the data."""
     out = {}
     for name, column in ((n, c) for one in policy.attributes.values() for n, c in one.members.items()):
         if column.edges is not None:
@@ -411,7 +430,7 @@ def _bins(policy: Policy) -> dict[str, Member]:
 
 
 def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
-    """Published columns whose missing cells cost the record its place."""
+    """Return published columns whose missing cells cause a record to be dropped."""
     owner = {member: name for name, members in policy.composites.items() for member in members}
     return [
         name

@@ -1,4 +1,4 @@
-"""Columns that tell each other, hidden together: what a policy says of them, and what it then means.
+"""Columns that disclose each other and are hidden together: parsing, and their composite columns.
 
 The members leave the policy's columns and one composite column takes their place, so that every other room sees one
 column. A requirement on a member becomes one on the composite: where it asks for different values, any two tuples of
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 from noren.errors import Problem
 from noren.methods.base import Method
 from noren.models.base import Model
-from noren.policy.problems import closest_column, from_validation
+from noren.policy.problems import from_validation, no_column
 from noren.schema.column import Column, MatrixSpec
 from noren.schema.hierarchy import value_text
 from noren.schema.roles import Role
@@ -25,31 +25,34 @@ BOTH = Role.SENSITIVE_QUASI_IDENTIFIER
 
 
 class Together(BaseModel):
-    """Columns that are hidden as one: their values are the tuples that occur, decoys are whole tuples."""
+    """Columns that are hidden as one: their values are the tuples that occur, and decoys are whole tuples."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: tuple[str, ...] = Field(
-        min_length=2, max_length=MOST_MEMBERS, description="The columns that tell each other."
+        min_length=2, max_length=MOST_MEMBERS, description="The columns that disclose each other."
     )
-    name: str = Field(default="", description="What the composite is called; the columns' names with + if left out.")
+    name: str = Field(default="", description="Name of the composite column; by default the column names joined by +.")
     role: Literal[Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER] | None = Field(
-        default=None, description="Role of the composite; follows from the columns if left out."
+        default=None, description="Role of the composite; by default it follows from the columns."
     )
     values: tuple[tuple[str, ...], ...] | None = Field(
-        default=None, min_length=1, description="The tuples that may occur; those of the table if left out."
+        default=None, min_length=1, description="The tuples that may occur; by default those of the table."
     )
     min_count: int | None = Field(
-        default=None, ge=1, description="Tuples with fewer records are rare; the columns' largest if left out."
+        default=None,
+        ge=1,
+        description="Tuples with fewer records are rare; by default the largest min_count of the columns.",
     )
     rare: Literal["merge", "refuse"] | None = Field(
-        default=None, description="Merge rare tuples, or refuse the table; as the columns say if left out."
+        default=None, description="Merge rare tuples, or refuse the table; by default as the columns say."
     )
     distance: InstanceOf[MatrixSpec] | None = Field(
         default=None, description='How far apart two tuples are, for semantic diversity: { matrix = "file.csv" }.'
     )
     differ: tuple[str, ...] = Field(
-        default=(), description="Columns in which any two tuples of a set must differ; requirements on them add to it."
+        default=(),
+        description=("Columns in which any two tuples of a set must differ; requirements on these columns add to it."),
     )
 
     @field_validator("values", mode="before")
@@ -81,12 +84,12 @@ class Together(BaseModel):
 
     @property
     def is_plain(self) -> bool:
-        """Whether a list of columns says it all."""
+        """Return whether a list of columns describes the group completely."""
         return self == Together(columns=self.columns)
 
 
 def read_groups(given: Any) -> tuple[list[Together], list[Problem]]:
-    """The groups of columns, however they are written: one list of names, lists of names, or tables."""
+    """Read the groups of columns from one list of names, lists of names, or tables."""
     if isinstance(given, Mapping | Together):
         given = [given]
     if not isinstance(given, list | tuple):
@@ -106,7 +109,7 @@ def read_groups(given: Any) -> tuple[list[Together], list[Problem]]:
 
 
 def spelled(attributes: Mapping[str, Column]) -> dict[str, Column]:
-    """Every column that is declared: members in the place of their composite."""
+    """Return every declared column, with members instead of their composite."""
     out: dict[str, Column] = {}
     for name, column in attributes.items():
         out |= column.members or {name: column}
@@ -114,7 +117,7 @@ def spelled(attributes: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def composites(attributes: Mapping[str, Column]) -> dict[str, tuple[str, ...]]:
-    """The members of every composite."""
+    """Return the members of every composite."""
     return {name: tuple(column.members) for name, column in attributes.items() if column.members}
 
 
@@ -173,33 +176,32 @@ class Gathered:
         for name in group.columns:
             if name in self._owner:
                 message = f"{name!r} belongs to {self._owner[name]!r} already."
-                out.append(Problem(where, message, "A column is hidden together with others once."))
+                out.append(Problem(where, message, "List the column in one group only."))
             elif name not in self.attributes:
                 if name not in self.broken:
-                    message = f"no column {name!r} in [attributes]."
-                    out.append(Problem(where, message, closest_column(name, self.attributes)))
+                    out.append(no_column(where, name, self.attributes))
             elif self.attributes[name].role.is_dropped or self.attributes[name].role is Role.QUASI_SENSITIVE:
-                message = f"{name!r} has the role {self.attributes[name].role} and has no single value to hide."
-                out.append(Problem(where, message, "Leave it out of the list."))
+                message = f"{name!r} has the role {self.attributes[name].role} and has no single values."
+                out.append(Problem(where, message, "Remove it from the list."))
         if out or self.broken & set(group.columns):
             return out
         if not any(self.attributes[name].role.needs_requirement for name in group.columns):
-            message = f"none of {', '.join(map(repr, group.columns))} is a secret, so nothing is hidden."
-            out.append(Problem(where, message, "Give one of them the role 'sensitive', and require something of it."))
+            message = f"none of {', '.join(map(repr, group.columns))} is a secret, so there is nothing to protect."
+            out.append(Problem(where, message, "Give one of them the role 'sensitive', and add a requirement on it."))
         if group.title in self.attributes:
             message = f"{group.title!r} is a column already."
             out.append(Problem(f"{where}.name", message, "Give the composite another name."))
         return out
 
     def _asked(self, group: Together) -> list[str]:
-        """Members that a requirement names and of whose values several must stay possible."""
+        """Return members for which a requirement demands several possible values."""
         out: list[str] = []
         for number, model in self.require.items():
             named = [name for name in model.on if name in group.columns]
             if not named or model.about == "classes" or model.holds_of_parts:
                 continue
             if not model.counts_values:
-                message = f"{model.model} says nothing about {named[0]!r}, a part of the tuples of {group.title!r}."
+                message = f"{model.model} cannot judge {named[0]!r}, a part of the tuples of {group.title!r}."
                 hint = f'Require it on = "{group.title}"'
                 if "distance" in model.needs:
                     hint += ', whose distance = { matrix = "file.csv" } says how far apart tuples are'
@@ -210,14 +212,15 @@ class Gathered:
         return out
 
     def _bare(self, group: Together, members: Mapping[str, Column]) -> list[Problem]:
-        """Secrets of which nothing is required: neither of them nor of whole tuples."""
+        """Return the problem of secrets without a requirement on them or on whole tuples."""
         named = {name for model in self.require.values() if model.about != "classes" for name in model.on}
         if group.title in named:
             return []
         return [
             Problem(
                 f"attributes.{name}",
-                f"{column.role} without a requirement: tuples of {group.title!r} may agree in it.",
+                f"a column of role {column.role} needs a requirement, because tuples of {group.title!r} may agree "
+                "in it.",
                 f'Add [[require]] with on = "{name}" or on = "{group.title}", or give it the role \'plain\'.',
             )
             for name, column in members.items()
@@ -225,19 +228,19 @@ class Gathered:
         ]
 
     def _judge_methods(self, group: Together) -> None:
-        """Classes are judged by whole tuples: what must differ in a member can only be drawn."""
+        """Report members that must differ under a method of classes, which handles whole tuples only."""
         grouping = [m for m in self.methods if m.forms_classes and (not m.on or group.title in m.on)]
         drawn = any(group.title in m.on for m in self.methods if not m.forms_classes)
         if group.differ and grouping and not drawn:
             message = (
-                f"{', '.join(map(repr, group.differ))} must differ inside {group.title!r}, and the method "
-                f"{grouping[0].name!r} judges whole tuples."
+                f"{', '.join(map(repr, group.differ))} must differ inside {group.title!r}, but the method "
+                f"{grouping[0].name!r} judges only whole tuples."
             )
-            hint = f'Require it on = "{group.title}", or draw it: [[method]] name = "decoys".'
+            hint = f'Require it on = "{group.title}", or use decoys for it: [[method]] name = "decoys".'
             self.problems.append(Problem("together", message, hint))
 
     def _moved(self, part: Any, drawn: str = "") -> Any:
-        """A requirement or a method with composites in the place of members; one that is drawn forms no classes."""
+        """Return a requirement or method with composites in place of members; a drawn composite forms no classes."""
         on = tuple(dict.fromkeys(self._owner.get(name, name) for name in part.on))
         if drawn and part.forms_classes:
             on = tuple(name for name in on if name != drawn)
@@ -245,7 +248,7 @@ class Gathered:
 
 
 def _composite(group: Together, members: Mapping[str, Column]) -> Column:
-    """The column that stands for all members: a secret, and one that finds people if a member does."""
+    """Return the composite column: a secret, and also a quasi-identifier if a member is one."""
     found = any(column.role in (Role.QUASI_IDENTIFIER, BOTH) for column in members.values())
     rare = group.rare or ("merge" if any(column.rare == "merge" for column in members.values()) else "refuse")
     column = Column(

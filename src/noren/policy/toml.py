@@ -1,4 +1,4 @@
-"""A policy as TOML text."""
+"""Writes a policy as TOML text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import PolicyError, Problem
+from noren.policy.options import SECTIONS
 from noren.policy.policy import Policy
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
@@ -23,17 +24,17 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def key(name: str) -> str:
-    """A TOML key, quoted where it must be."""
+    """Return a TOML key, quoted if necessary."""
     return name if BARE.fullmatch(name) else text(name)
 
 
 def text(item: str) -> str:
-    """A quoted TOML string. JSON's escapes are TOML's, but TOML also wants the delete character escaped."""
+    """Return a quoted TOML string: JSON's escapes, and the delete character escaped."""
     return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value(item: Any) -> str:
-    """A TOML value on one line."""
+    """Return a TOML value on one line."""
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, dict):
@@ -46,7 +47,7 @@ def value(item: Any) -> str:
 
 
 def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:
-    """A hierarchy as the nested table that `tree` reads."""
+    """Return a hierarchy as the nested table that `tree` reads."""
     root: dict[str, Any] = {}
     for path in zip(*hierarchy.levels[:-1], strict=True):
         node = root
@@ -62,8 +63,8 @@ def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:
 def attribute_text(attribute: Column) -> str:
     fields = attribute.model_dump(mode="json", exclude_defaults=True, exclude={"hierarchy", "knowledge"})
     if isinstance(attribute.knowledge, Knowledge):
-        raise PolicyError([Problem("attributes", "a knowledge table given as an object has no place in a file.",
-                                   "Write it to a CSV of label,term and name that file.")])  # fmt: skip
+        raise PolicyError([Problem("attributes", "a knowledge table given as an object cannot be written to a file.",
+                                   "Write it to a CSV of label,term and use that file.")])  # fmt: skip
     if attribute.knowledge is not None:
         told = attribute.knowledge.model_dump(mode="json", exclude_none=True)
         fields["knowledge"] = told if len(told) > 1 else told["csv"]
@@ -102,14 +103,8 @@ def policy_text(policy: Policy) -> str:
     for margin in policy.margins:
         fields = margin.model_dump(mode="json", exclude_defaults=True)
         lines += ["", "[[margins]]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
-    for section, part in (
-        ("data", policy.data),
-        ("people", policy.people),
-        ("dependence", policy.dependence),
-        ("randomness", policy.randomness),
-        ("sample", policy.sample),
-    ):
-        fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    for section in SECTIONS:
+        fields = getattr(policy, section).model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         fields = {name: item for name, item in fields.items() if item not in ({}, [])}
         if fields:
             lines += ["", f"[{section}]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
@@ -117,14 +112,14 @@ def policy_text(policy: Policy) -> str:
 
 
 def method_lines(method: Method, changed: bool = False) -> list[str]:
-    """The options of a method, or with `changed` only those that differ from the default."""
+    """Return the options of a method, or with `changed` only those that differ from the default."""
     fields = method.model_dump(mode="json", exclude_none=True, exclude_defaults=changed)
     fields = {"name": method.name, **{n: item for n, item in fields.items() if n != "name" and item not in ({}, [])}}
     return [f"{key(name)} = {value(item)}" for name, item in fields.items()]
 
 
 def text_for(policy: Policy, folder: Path) -> str:
-    """The policy as TOML for a file in a folder, from which all paths are found as before."""
+    """Return the policy as TOML for a file in another folder, with paths adjusted."""
 
     def moved(path: str) -> str:
         return path if Path(path).is_absolute() else Path(os.path.relpath(policy.base / path, folder)).as_posix()

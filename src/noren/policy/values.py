@@ -1,4 +1,4 @@
-"""Which values a column may take: from its declaration, or from the texts that its table holds.
+"""The values that a column may take: as declared, or from the texts of its table.
 
 Texts that write the same value are one value. A value that is found may be named in a message only if at least five
 records share it.
@@ -13,7 +13,7 @@ from math import ceil, floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.profile import OPEN_LIMIT, ValueCounts
+from noren.engines.engine import OPEN_LIMIT, ValueCounts
 from noren.errors import NAMED_FROM, Problem
 from noren.schema.column import Column
 from noren.schema.domain import (
@@ -27,13 +27,12 @@ from noren.schema.domain import (
     sort_labels,
     with_ends,
 )
-from noren.schema.edges import quantile_cuts
-from noren.schema.hierarchy import Hierarchy
+from noren.schema.hierarchy import Hierarchy, quantile_cuts
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, Sniffed, as_number, reader, sniff
 from noren.schema.tuples import Member, TupleDomain, canonical_tuples, tuple_parts
 
 MOST_OTHER = 0.1
-"""Share of the people that merging of rare values may put into "(other)"."""
+"""Share of the people from which the holder is told how many merging of rare values puts into "(other)"."""
 MOST_BINS = 10_000
 """Intervals that a rule makes at most."""
 Counted = tuple[Domain, NDArray[np.int64], list[Problem]]
@@ -42,7 +41,7 @@ Counted = tuple[Domain, NDArray[np.int64], list[Problem]]
 def domain_of(
     where: str, attribute: Column, profile: ValueCounts, decimal: str | None, hierarchy: Hierarchy | None
 ) -> Counted:
-    """The domain of a column, how often its values occur, and what stands in the way."""
+    """Return the domain of a column, the counts of its values, and problems."""
     problems: list[Problem] = []
     missing = profile.missing if attribute.missing == "category" else 0
     written = _written(attribute, profile, decimal, hierarchy)
@@ -92,7 +91,7 @@ def domain_of(
 
 
 def _written(attribute: Column, profile: ValueCounts, decimal: str | None, hierarchy: Hierarchy | None) -> Sniffed:
-    """The kind of a column and how it is written: as declared, else as its texts show."""
+    """Return the kind of a column and how it is written: as declared, otherwise detected."""
     if attribute.kind is not None:
         kind: Kind = "string" if attribute.kind == "text" else attribute.kind
         seen = sniff(profile.counts, decimal)
@@ -114,7 +113,7 @@ def _written(attribute: Column, profile: ValueCounts, decimal: str | None, hiera
 def _read(
     where: str, attribute: Column, known: Mapping[str, int], written: Sniffed
 ) -> tuple[dict[str, int], list[Problem]]:
-    """The counts of values instead of texts; texts that are not of the declared kind are a problem."""
+    """Return the counts of values instead of texts; texts of another kind are a problem."""
     read = reader(written.kind, written.format)
     out: dict[str, int] = {}
     strange: dict[str, int] = {}
@@ -126,12 +125,12 @@ def _read(
             out[value] = out.get(value, 0) + count
     if not strange:
         return out, []
-    hint = "Name markers under missing_values, or say how it is written: format, decimal."
+    hint = "List markers of missing values under missing_values, or declare format or decimal."
     return out, [Problem(f"{where}.kind", f"{written.kind} cannot be {named(strange)}.", hint)]
 
 
 def _only(where: str, known: Mapping[str, int], values: Sequence[str]) -> tuple[dict[str, int], list[Problem]]:
-    """The counts of declared values; others are a problem."""
+    """Return the counts of declared values; others are a problem."""
     strange = {label: count for label, count in known.items() if label not in set(values)}
     left = {label: count for label, count in known.items() if label not in strange}
     if not strange:
@@ -141,7 +140,7 @@ def _only(where: str, known: Mapping[str, int], values: Sequence[str]) -> tuple[
 
 
 def _merged(where: str, attribute: Column, known: dict[str, int]) -> tuple[dict[str, int], int, list[Problem]]:
-    """Rare values put together or refused, as the policy says; never so that the column says hardly anything."""
+    """Merge or refuse rare values as the policy says; refuse also if no value would remain."""
     few = {label for label, count in known.items() if count < attribute.min_count and label != OTHER}
     if not few:
         return known, 0, []
@@ -151,9 +150,10 @@ def _merged(where: str, attribute: Column, known: dict[str, int]) -> tuple[dict[
         return known, 0, [Problem(f"{where}.min_count", message, hint)]
     left = {label: count for label, count in known.items() if label not in few}
     left[OTHER] = left.get(OTHER, 0) + sum(known[label] for label in few)
-    share = left[OTHER] / max(1, sum(known.values()))
-    if (len(left) < 3 and len(known) > 2) or share > MOST_OTHER:
-        message = f"merging would put {share:.0%} of the records into {OTHER!r} and leave {len(left) - 1} other values."
+    if len(left) == 1 and len(known) > 1:
+        message = (
+            f"every value occurs in fewer than {attribute.min_count} records, so merging would leave only {OTHER!r}."
+        )
         hint = 'Give bins ("quantiles:8" or edges) or a hierarchy, or lower min_count.'
         return known, 0, [Problem(f"{where}.min_count", message, hint)]
     return left, len(few), []
@@ -174,10 +174,10 @@ def _published_kind(values: Sequence[str], kind: Kind, attribute: Column, source
 
 
 def _ended(where: str, attribute: Column, known: Mapping[str, int], kind: Kind) -> tuple[dict[str, int], list[Problem]]:
-    """The counts with the numbers beyond an end as one value."""
+    """Return the counts with the numbers beyond an end as one value."""
     if kind not in NUMERIC:
-        message = "top and bottom need numbers, and the column holds something else."
-        return dict(known), [Problem(where, message, "Name markers under missing_values, or remove top and bottom.")]
+        message = "top and bottom need numbers, but the column holds other values."
+        return dict(known), [Problem(where, message, "List markers under missing_values, or remove top and bottom.")]
     out: dict[str, int] = {}
     for label, count in known.items():
         coded = with_ends(label, attribute.top, attribute.bottom)
@@ -186,7 +186,7 @@ def _ended(where: str, attribute: Column, known: Mapping[str, int], kind: Kind) 
 
 
 def sort_ranked(known: Iterable[str], top: float | None, bottom: float | None) -> list[str]:
-    """The values by size: the open ends first and last, whether or not somebody is there."""
+    """Return the values by size: the open ends first and last, whether or not they occur."""
     low = [label for _, label in end_labels(None, bottom)]
     high = [label for _, label in end_labels(top, None)]
     inner = [label for label in known if label not in (*low, *high)]
@@ -202,15 +202,17 @@ def sort_ranked(known: Iterable[str], top: float | None, bottom: float | None) -
 def _ruled(
     where: str, attribute: Column, known: Mapping[str, int], kind: Kind
 ) -> tuple[tuple[float, ...] | None, list[Problem]]:
-    """Round edges that follow from the data, none of them one record's value alone."""
+    """Return round edges from the data, none of which is a single record's value."""
     rule, _, argument = str(attribute.bins).partition(":")
     if kind not in NUMERIC:
-        message = f"bins = {attribute.bins!r} needs numbers, and the column holds something else."
-        return None, [Problem(f"{where}.bins", message, "Name markers under missing_values, or give a hierarchy.")]
+        message = f"bins = {attribute.bins!r} needs numbers, but the column holds other values."
+        return None, [Problem(f"{where}.bins", message, "List markers under missing_values, or give a hierarchy.")]
     numbers = np.array([as_number(label, kind) for label in known])
     counts = np.array(list(known.values()))
     if not len(numbers):
-        return None, [Problem(f"{where}.bins", "there is no number to make bins of.", "Give edges.")]
+        return None, [
+            Problem(f"{where}.bins", "the column has no numbers from which bins could be made.", "Give edges.")
+        ]
     low, high = float(numbers.min()), float(numbers.max())
     bottom = attribute.bottom if attribute.bottom is not None else None
     top = attribute.top if attribute.top is not None else None
@@ -226,7 +228,7 @@ def _ruled(
         edges = [start + i * step for i in range(max(1, ceil((last - start) / step + 1e-9)) + 1)]
     else:
         if float(argument) < 2 or float(argument) % 1:
-            message = "quantiles are a whole number, 2 or more."
+            message = "the number of quantiles must be a whole number of at least 2."
             return None, [Problem(f"{where}.bins", message, "For example 'quantiles:8'.")]
         edges = [-inf, *quantile_cuts(numbers, counts, int(float(argument))), inf]
     if bottom is not None:
@@ -247,7 +249,7 @@ def _binned(known: Mapping[str, int], edges: Sequence[float], kind: Kind) -> dic
 
 
 def named(counts: Mapping[str, int]) -> str:
-    """Values that several people share by name, the others by number."""
+    """Name values that several people share, and count the others."""
     common = sorted(label for label, count in counts.items() if count >= NAMED_FROM)
     hidden = len(counts) - len(common)
     parts = [", ".join(map(repr, common[:10]))] if common else []
@@ -262,23 +264,23 @@ def named(counts: Mapping[str, int]) -> str:
 # ---------------------------------------------------------------------- survey weights
 
 
-ROUND = "Give every record a number above 0; leave out records that stand for nobody."
+ROUND = "Give every record a number above 0 and remove records of weight 0."
 
 
 def weight_problems(
     where: str, profile: ValueCounts, domain: Domain | None, counts: NDArray[np.int64]
 ) -> list[Problem]:
-    """Why a column cannot serve as weights; it names no cell."""
+    """Return why a column cannot be used as weights, without naming a cell."""
     place = f"{where}.weight"
     if domain is None:
-        message = f"{profile.name!r} has more than {OPEN_LIMIT:,} different weights, which name people."
+        message = f"{profile.name!r} has more than {OPEN_LIMIT:,} different weights, which identify people."
         return [Problem(place, message, "Round the weights before they are published.")]
     out = []
     if profile.missing:
         out.append(Problem(place, f"{profile.missing:,} records have no weight.", ROUND))
     kind = domain.kind if domain.kind in NUMERIC else domain.text_kind
     if kind not in NUMERIC:
-        return [*out, Problem(place, f"{profile.name!r} holds texts that are no numbers.", ROUND)]
+        return [*out, Problem(place, f"{profile.name!r} holds texts that are not numbers.", ROUND)]
     numbers = np.array([as_number(value, "number") for value in domain.plain])
     of = counts[: len(numbers)]
     for wrong, what in ((numbers < 0, "a negative weight"), (numbers == 0, "the weight 0")):
@@ -290,14 +292,14 @@ def weight_problems(
 
 
 def weight_remark(name: str, counts: NDArray[np.int64]) -> str:
-    """What a holder should know about weights that few people share; empty if there are none."""
+    """Return a remark on weights that few people share; empty if there are none."""
     rare = counts[(counts > 0) & (counts < NAMED_FROM)]
     if not len(rare):
         return ""
     return (
-        f"{name}: {int(rare.sum()):,} records have a weight that fewer than five share. Weights are published as they "
-        "are and follow from what a person told (stratum, age, region): whoever can compute one finds the record. "
-        "Round them, or make them equal within strata"
+        f"{name}: {int(rare.sum()):,} records have a weight that fewer than five share. Weights are published "
+        "exactly, and somebody who can compute a weight from the stratum, age or region finds the record. Round "
+        "them, or make them equal within strata"
     )
 
 
@@ -311,7 +313,7 @@ Resolve = Callable[[str, ValueCounts], tuple[Column, list[Problem]]]
 def tuple_domain(
     where: str, attribute: Column, profile: ValueCounts, resolve: Resolve
 ) -> tuple[TupleDomain, NDArray[np.int64], list[Problem]]:
-    """The tuples that may occur, how often they do, and what stands in the way."""
+    """Return the tuples that may occur, their counts, and problems."""
     names = tuple(attribute.members)
     raw = dict(profile.counts)
     if profile.missing:
@@ -346,7 +348,7 @@ def tuple_domain(
 
 
 def _counted(attribute: Column, name: str, number: int, size: int, seen: Mapping[str, int]) -> ValueCounts:
-    """How often each text of one member occurs."""
+    """Count each text of one member."""
     counts: dict[str, int] = {}
     for label, count in seen.items():
         part = tuple_parts(label, size)[number]
@@ -360,26 +362,26 @@ def _counted(attribute: Column, name: str, number: int, size: int, seen: Mapping
 
 
 def _place(label: str, members: list[Member]) -> tuple[int, ...]:
-    """Tuples in the order of their members' values, the special ones last."""
+    """Sort tuples by their members' values, the special ones last."""
     special = {OTHER: 1, MISSING: 2}.get(label, 0)
     parts = tuple_parts(label, len(members))
     return (special, *(member.domain.index.get(part, 0) for member, part in zip(members, parts, strict=True)))
 
 
 def _strange(where: str, values: list[str], members: list[Member]) -> list[Problem]:
-    """Declared tuples with parts that a member cannot have."""
+    """Return declared tuples with parts that a member cannot have."""
     rows = [tuple_parts(value, len(members)) for value in values]
     out = []
     for number, member in enumerate(members):
         lost = {row[number] for row in rows} - set(member.domain.values) - {MISSING, OTHER}
         if lost:
-            message = f"{len(lost)} values of {member.name!r} in the tuples are none that it declares."
+            message = f"{len(lost)} values of {member.name!r} in the tuples are not declared for it."
             out.append(Problem(f"{where}.values", message, f"Add them to attributes.{member.name}.values."))
     return out
 
 
 def _with_special(member: Member, number: int, size: int, values: Sequence[str]) -> Member:
-    """The member with a place for "(other)" and for a missing part, where a tuple has one."""
+    """Return the member with codes for "(other)" and for a missing part, if a tuple has one."""
     domain = member.domain
     parts = {tuple_parts(value, size)[number] for value in values}
     more = tuple(one for one in (OTHER, MISSING) if one in parts and one not in domain.index)

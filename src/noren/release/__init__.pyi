@@ -1,4 +1,4 @@
-"""The names of `noren.release`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.release` and where each lives: for type checkers, and at run time."""
 
 from noren.release.database.publish import publish as publish
 from noren.release.release import Release as Release

@@ -1,4 +1,4 @@
-"""What a recipient's question becomes: axes over the published cells, a table, an answer."""
+"""Answers questions of recipients: axes over the published cells, a table, an answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs.inversion import Groups
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, Classes, Weights
+from noren.estimates.counts.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.estimates.counts.query import (
     Grouping,
     Members,
@@ -25,9 +27,10 @@ from noren.estimates.counts.query import (
     parse_by,
     wanted_terms,
 )
-from noren.estimates.statistics.variables import numbers_of
+from noren.estimates.statistics.records import numbers_of
+from noren.release.manifest import Manifest
 from noren.release.noised import Margins, raked_to_parts
-from noren.release.several import SeveralRows
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
 from noren.statements import Cells, CodeCells, ExactStatement, Statement
 
@@ -38,8 +41,41 @@ if TYPE_CHECKING:
 
 CELL_LIMIT = 20_000_000
 """Largest cross tabulation that is worked out at once."""
+JOINT_CELLS = 100_000
+"""Largest table of all columns of a question, its conditions too, from which its counts are taken."""
 
 Progress = Callable[[int, float], None]
+
+
+class SeveralRows(NamedTuple):
+    """The factor for variances if people have several rows, and the assumption behind an error; "" if none.
+
+    Rows of a person share draws and are not independent, and nobody knows whose they are. Where the manifest bounds how
+    many a person has, the variance of any sum over records is at most that many times what it is of independent ones:
+    of m numbers the square of the sum is at most m times the sum of the squares.
+    """
+
+    inflation: int = 1
+    told: str = ""
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> SeveralRows:
+        """Read the factor from the manifest. Without a declared bound it is 1, and the error says that it is too
+        small."""
+        if manifest.rows_are_people or manifest.most_rows == 1:
+            return NOTHING
+        if manifest.most_rows is None:
+            return cls(1, SEVERAL_ROWS)
+        return cls(manifest.most_rows, UP_TO_ROWS.format(manifest.most_rows))
+
+    @property
+    def after(self) -> str:
+        """Append the assumption to other words."""
+        return f"; {self.told}" if self.told else ""
+
+
+NOTHING = SeveralRows()
+"""Records are people."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +96,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """The columns asked for and the conditions, with the cells of the records that exact conditions leave."""
+    """The requested columns and conditions, with the cells of the records that meet exact conditions."""
 
     shown: Sequence[Grouping]
     allowed: Mapping[str, NDArray[np.bool_]]
@@ -90,7 +126,7 @@ def answer(
     progress: Progress | None,
     weighted: bool | None = None,
 ) -> Answer:
-    """Estimate what was asked, by the estimator named or the one that fits the cells."""
+    """Estimate the answer, by the named estimator or the one that fits the cells."""
     if population:
         _demand_chance(release)
     question = ask(release, by, where, weight_of(release, weighted))
@@ -115,6 +151,7 @@ def answer(
             sampled = several.inflation if population else 0
             table = margins.put_into(table, level, float(release.records), sampled=sampled)
             table = _raked(release, question, table, margins, by, where, weighted)
+        table = _from_joint(release, question, table, by, where, weighted)
         if release.rows_per_record > 1 and not any(axis.is_shuffled for axis in axes):
             table = _of_people(table, release.rows_per_record)
         if not release.designs and not table.is_hard and not population:
@@ -135,6 +172,50 @@ def answer(
     )
 
 
+def _from_joint(
+    release: Release,
+    question: Question,
+    table: Tabulation,
+    by: Sequence[str],
+    where: Mapping[str, Any],
+    weighted: bool | None,
+) -> Tabulation:
+    """Replace the counts by those from the joint table of all requested and conditioned columns, so that `count` and
+    `estimate` agree. Intervals and bounds stay those of the records that meet the conditions."""
+    alike = not question.fixed and all(statement.design is not None for statement in question.columns.values())
+    owners = {group.column for group in question.shown}
+    conditions = [*question.fixed, *question.allowed]
+    sizes = [len(group.labels) for group in question.shown if group.column not in conditions]
+    sizes += [question.columns[name].d for name in conditions]
+    if (
+        not where
+        or (alike and not release.margins)
+        or table.method not in ("likelihood", "class-aware")
+        or all(statement.is_exact or statement.rows_per_record > 1 for statement in question.columns.values())
+        or len(owners) < len(question.shown)
+        or np.prod([float(size) for size in sizes]) > JOINT_CELLS
+    ):
+        return table
+    asked = [
+        text if group.column not in conditions else group.column for text, group in zip(by, question.shown, strict=True)
+    ]
+    others = [name for name in conditions if name not in owners]
+    found = answer(release, [*asked, *others], {}, table.method, 0.95, False, None, weighted)
+    counts = found.counts
+    for place, name in enumerate([group.column for group in question.shown] + others):
+        admitted = question.fixed.get(name, question.allowed.get(name))
+        if admitted is None:
+            continue
+        group = question.shown[place].groups if place < len(by) else np.zeros(len(admitted), np.int64)
+        size = len(question.shown[place].labels) if place < len(by) else 1
+        counts = Groups(np.where(admitted, group, -1), size).sum(counts, place)
+    counts = counts.reshape(table.counts.shape)
+    if table.is_hard:
+        counts = np.clip(counts, table.low, table.high)
+    low, high = np.minimum(table.low, counts), np.maximum(table.high, counts)
+    return replace(table, counts=counts, low=low, high=high)
+
+
 def _raked(
     release: Release,
     question: Question,
@@ -144,7 +225,7 @@ def _raked(
     where: Mapping[str, Any],
     weighted: bool | None,
 ) -> Tabulation:
-    """The table raked to what noised margins and cells together say of some of its columns."""
+    """Rake the table to the combination of noised margins and cells."""
     if margins.whole or not margins.parts or table.method != "likelihood":
         return table
     texts = {group.column: text for group, text in zip(question.shown, by, strict=True)}
@@ -156,17 +237,18 @@ def _raked(
 
 
 def _demand_chance(release: Release) -> None:
-    """Refuse to speak of a population where something other than chance decided what is published, and of whom."""
+    """Refuse an interval for the population if cells were not published at random by a design."""
     coarse = not release.designs and any(statement.hides for statement in release.statements)
     if coarse or release.suppressed:
         raise QueryError(
-            "there is no interval for the population here: what was coarsened or left out is not random by design.",
-            hint="Leave out population; low and high are then hard bounds for the original table.",
+            "there is no interval for the population here, because cells were not coarsened or suppressed at "
+            "random by a design.",
+            hint="Ask without population; low and high are then hard bounds for the original table.",
         )
 
 
 def weight_of(release: Release, weighted: bool | None) -> str | None:
-    """The column of survey weights that an answer uses: the manifest's, unless records are to be counted."""
+    """Return the column of survey weights for an answer: the manifest's, unless records are counted."""
     name = release.manifest.weight
     if weighted and name is None:
         raise QueryError("this release has no survey weights.", hint="Leave out weighted.")
@@ -174,14 +256,14 @@ def weight_of(release: Release, weighted: bool | None) -> str | None:
         return None
     if release.rows_per_record > 1:
         raise QueryError(
-            "this release has shuffled rows, and nobody knows which weight belongs to whom.",
-            hint="Count records instead: weighted=False.",
+            "this release has shuffled rows, so weights cannot be matched to people.",
+            hint="Count records instead, with weighted=False.",
         )
     return name
 
 
 def weight_numbers(release: Release, statement: Statement, cells: Cells) -> NDArray[np.float64]:
-    """The weight of every row; of a release that is a sample of its table, as many times more."""
+    """Return the weight of every row; in a sample, divided by the sampling probability."""
     closed, found = _closed(statement, cells)
     numbers, _, _ = numbers_of(closed.name, closed.domain)
     codes = np.asarray(closed.key(found))
@@ -189,58 +271,108 @@ def weight_numbers(release: Release, statement: Statement, cells: Cells) -> NDAr
     return np.full(len(codes), np.nan) if numbers is None else numbers[codes] / share
 
 
+class Conditions(NamedTuple):
+    """The records that meet the conditions."""
+
+    keep: NDArray[np.bool_]
+    """Which rows the exact columns leave."""
+    hidden: dict[str, NDArray[np.bool_]]
+    """Of every other column with conditions, which base values count,"""
+    fixed: dict[str, NDArray[np.bool_]]
+    """and of every exact one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """The columns of a question, each with a domain, and their cells."""
+
+    members: Members
+    statements: Mapping[str, Statement]
+    """The published columns, by name."""
+    cells: Mapping[str, Cells]
+    weights: NDArray[np.float64] | None = None
+    """What every row weighs, where records are weighed."""
+
+    @classmethod
+    def of(
+        cls, release: Release, members: Members, names: Sequence[str], weight: str | None, *, in_order: bool = False
+    ) -> Reader:
+        """Read the needed columns. Rows come `in_order` of the release, otherwise in the cheapest order."""
+        needed = list(dict.fromkeys(map(members.published, names)))
+        asked = [*needed, *([weight] if weight is not None and weight not in needed else [])]
+        found = release.cells(asked) if in_order else release.gathered(asked)
+        closed = {name: _closed(release.column(name), found[name]) for name in needed}
+        weights = None if weight is None else weight_numbers(release, release.column(weight), found[weight])
+        statements = {name: statement for name, (statement, _) in closed.items()}
+        return cls(members, statements, {name: cells for name, (_, cells) in closed.items()}, weights)
+
+    def column(self, name: str) -> Column:
+        """Return a published column, or a member of one."""
+        return self.members.columns[name] if name in self.members.owner else self.statements[name].column
+
+    def admitted(self, name: str, wanted: Any) -> NDArray[np.bool_]:
+        """Return which values of the published column a condition on this one admits."""
+        column = self.column(name)
+        return self.members.of_tuples(name, allowed_values(column, wanted, column.domain))
+
+    def grouped(self, text: str, column: Column, mark: str, argument: str) -> Grouping:
+        """Return how the requested values are arranged on the axis of the published column."""
+        return self.members.grouped(grouping(text, column, mark, argument, self.column(column.name).domain))
+
+    def conditions(self, where: Mapping[str, Any], rows: int) -> Conditions:
+        """Apply conditions on columns with values; those on terms are handled elsewhere."""
+        out = Conditions(np.ones(rows, bool), {}, {})
+        for name, wanted in where.items():
+            owner = self.members.published(name)
+            statement = self.statements[owner]
+            if statement.terms is not None:
+                continue
+            admitted = self.admitted(name, wanted)
+            if statement.is_exact:
+                out.keep[:] &= admitted[statement.key(self.cells[owner])]
+            held = out.fixed if statement.is_exact else out.hidden
+            held[owner] = admitted & held.get(owner, True)
+        return out
+
+
+def members_of(release: Release) -> Members:
+    """Return the columns that can be requested: those of a release, and members of tuples."""
+    return Members.of({statement.name: statement.column for statement in release.statements})
+
+
 def ask(release: Release, by: Sequence[str], where: Mapping[str, Any], weight: str | None = None) -> Question:
-    """Read the cells that a question needs. Conditions on exact columns are applied here."""
-    members = Members.of({statement.name: statement.column for statement in release.statements})
-    known = members.columns
-    parsed = [(text, *parse_by(text, known)) for text in by]
+    """Read the cells for a question, and apply conditions on exact columns."""
+    members = members_of(release)
+    parsed = [(text, *parse_by(text, members.columns)) for text in by]
     if len({column.name for _, column, _, _ in parsed}) != len(parsed):
-        raise QueryError("a column is asked for twice.", hint="Name every column once, at one level.")
+        raise QueryError("a column is listed twice.", hint="List every column once, at one level.")
     of_terms = [statement.name for statement in release.statements if statement.terms is not None]
     listed = listed_terms([(column.name, mark) for _, column, mark, _ in parsed], of_terms)
-    asked_for = [column.name for _, column, _, _ in parsed] + [find(name, known).name for name in where]
-    needed = list(dict.fromkeys(map(members.published, asked_for)))
-    cells = release.gathered([*needed, *([weight] if weight is not None and weight not in needed else [])])
-    numbers = None if weight is None else weight_numbers(release, release.column(weight), cells[weight])
-    columns: dict[str, Statement] = {}
-    cells = {name: cells[name] for name in needed}
-    for name in needed:
-        columns[name], cells[name] = _closed(release.column(name), cells[name])
-    keep, sure = np.ones(release.rows, bool), np.ones(release.rows, bool)
-    allowed: dict[str, NDArray[np.bool_]] = {}
-    fixed: dict[str, NDArray[np.bool_]] = {}
+    names = [column.name for _, column, _, _ in parsed] + [find(name, members.columns).name for name in where]
+    reader = Reader.of(release, members, names, weight)
+    columns, cells = reader.statements, reader.cells
+    sure = np.ones(release.rows, bool)
     for name, wanted in where.items():
-        owner = members.published(name)
-        statement = columns[owner]
+        statement = columns[members.published(name)]
         if statement.terms is not None:
             sure &= wanted_terms(statement.column, wanted, statement.domain).met(statement.checked(cells[name]))
-            continue
-        column = statement.column if owner == name else known[name]
-        admitted = members.of_tuples(name, allowed_values(column, wanted, column.domain))
-        if statement.is_exact:
-            keep &= admitted[statement.key(cells[owner])]
-            fixed[owner] = admitted & fixed.get(owner, np.ones(len(admitted), bool))
-        else:
-            allowed[owner] = admitted & allowed.get(owner, np.ones(len(admitted), bool))
+    keep, hidden, fixed = reader.conditions(where, release.rows)
     asked = _asked_terms(columns, cells, sure, listed)
     if asked is not None and weight is not None:
-        raise QueryError("sets of terms are counted by records.", hint="Ask with weighted=False.")
-    weights = None if weight is None or numbers is None else Weights.scaled(weight, numbers[keep])
+        raise QueryError("sets of terms are counted in records, not in weights.", hint="Ask with weighted=False.")
+    weights = None if weight is None or reader.weights is None else Weights.scaled(weight, reader.weights[keep])
     classes = classes_of(release, columns, cells)
     if not keep.all():
         rows = np.flatnonzero(keep)
         classes = None if classes is None else replace(classes, of=classes.of[rows])
         cells = {name: column.take(rows) for name, column in cells.items()}
         asked = None if asked is None else asked.take(rows)
-    shown = []
-    for text, column, mark, argument in parsed:
-        domain = column.domain if column.name in members.owner else columns[column.name].domain
-        shown.append(members.grouped(grouping(text, column, mark, argument, domain)))
-    return Question(shown, allowed, columns, cells, int(keep.sum()), fixed, Shape.of(shown), classes, weights, asked)
+    shown = [reader.grouped(*one) for one in parsed]
+    return Question(shown, hidden, columns, cells, int(keep.sum()), fixed, Shape.of(shown), classes, weights, asked)
 
 
 def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mapping[str, Cells]) -> Classes | None:
-    """Who looks alike in all columns that say what occurs in classes, where one of them is asked for."""
+    """Return the classes of rows if a requested column states which values occur in classes."""
     if all(statement.tightness is None for statement in columns.values()):
         return None
     remembered = getattr(release.store, "remembered", None)  # they are the same whatever is asked for
@@ -257,18 +389,13 @@ def _classes_of(release: Release, cells: Mapping[str, Cells]) -> Classes:
     read = {**cells, **(release.cells(others) if others else {})}
     keys = [one.key(read[one.name]) for one in tight]
     of = row_numbers(keys, release.rows)
-    sizes = np.bincount(of)
-    first = np.zeros(len(sizes), np.int64)
-    first[of] = np.arange(len(of))
-    nodes = {one.name: np.asarray(key)[first] for one, key in zip(tight, keys, strict=True)}
-    points = {one.name: one.nodes.centres[nodes[one.name]] for one in tight if one.nodes is not None}
-    return Classes(of, sizes, nodes, points)
+    return Classes(of, np.bincount(of))
 
 
 def _asked_terms(
     columns: Mapping[str, Statement], cells: Mapping[str, Cells], sure: NDArray[np.bool_], listed: str | None
 ) -> AskedTerms | None:
-    """What is asked about terms, if anything is."""
+    """Return the condition on terms, if there is one."""
     if all(statement.terms is None for statement in columns.values()):
         return None
     from noren.release.term_answers import AskedTerms
@@ -277,16 +404,16 @@ def _asked_terms(
 
 
 def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
-    """A column with a domain; an open one gets it from what it holds."""
+    """Return a column with a domain; an open column gets it from its cells."""
     column = statement.column
     if not column.is_open:
         return statement, cells
     if not statement.is_exact:
         raise QueryError(
-            f"column {column.name!r} is {statement.words}, from which nobody can count values.",
+            f"column {column.name!r} is {statement.words}, so its values cannot be counted.",
             hint="Ask for other columns; `release.frame()` gives the means, whose average over records is exact.",
         )
-    from noren.statements.encode import encode_labels, label_counts
+    from noren.statements.texts import encode_labels, label_counts
 
     labels, _, missing = label_counts(cells.data, column.name)
     labels = [*labels, MISSING] if missing else labels
@@ -297,7 +424,7 @@ def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
 
 
 def _axes(question: Question) -> list[Axis]:
-    """Axes for the columns asked for, then for conditions on columns that are not published exactly."""
+    """Return axes for the requested columns, then for conditions on columns that are not published exactly."""
     hidden = dict(question.allowed)
     axes = [
         _axis(question, group, hidden.pop(group.column, None))
@@ -326,10 +453,10 @@ def _axis(question: Question, group: Grouping, allowed: NDArray[np.bool_] | None
 
 
 def _counted(release: Release, records: int, level: float, weights: Weights | None, population: bool) -> Answer:
-    """Nothing hidden is involved: the rows that are left are the answer, and those who were left out may be too."""
+    """Count rows exactly if nothing is hidden; suppressed people may be in any cell."""
     count, most = np.full(1, float(records)), np.full(1, float(records + release.suppressed))
     facts: dict[str, Any] = {"iterations": None}
-    assumes, error = "nothing hidden is involved", 0.0
+    assumes, error = "all columns of the question are published exactly", 0.0
     if weights is not None:
         count = most = count * weights.unit
         facts |= {"weights": weights.name, "design_effect": weights.design_effect}
@@ -350,7 +477,7 @@ def _counted(release: Release, records: int, level: float, weights: Weights | No
 
 
 def _of_people(table: Tabulation, rows: int) -> Tabulation:
-    """Counts of people from counts of rows, of which every person has as many."""
+    """Return counts of people from counts of rows, if every person has equally many."""
     return replace(table, **{name: getattr(table, name) / rows for name in ("counts", "std_error", "low", "high")})
 
 
@@ -366,7 +493,7 @@ def _of_terms(
 
     if population:
         raise QueryError(
-            "there is no interval for the population here: how many terms were left out is not random by design.",
-            hint="Leave out population; low and high are then hard bounds for the original table.",
+            "there is no interval for the population here, because terms were not suppressed at random by a design.",
+            hint="Ask without population; low and high are then hard bounds for the original table.",
         )
     return tabulate_terms(axes, asked, estimator or "likelihood", suppressed=suppressed, progress=progress)

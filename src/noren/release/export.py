@@ -1,30 +1,41 @@
-"""A release for tools that do not know sets: plausible complete tables, or one column for every statement."""
+"""Exports for tools that cannot read sets: imputed tables, or a 0/1 column for every possible value."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape, quoteattr
 
 from noren.errors import DataError, QueryError
 from noren.files import publish_file, refuse_target, write_whole
-from noren.release.release import Release
+from noren.release.for_r import export_for_r
+from noren.release.release import Release, free_name
 from noren.statements import Statement
 
 if TYPE_CHECKING:
     import polars as pl
 
 FORMS = {
-    "imputed-csv": "plausible complete tables, one below the other; for any tool, not for inference",
-    "wide-csv": "what was published, one 0/1 column for each possible value of a set; nothing is lost or guessed",
-    "stata": "plausible complete tables as a .dta file in Stata's flong form (mi import flong); not for inference",
-    "spss": "plausible complete tables as a .sav file with the variable imputation_; not for inference",
+    "imputed-csv": "imputed complete tables, one below the other; for any tool, not for inference",
+    "wide-csv": (
+        "the published cells with one 0/1 column for each possible value of a set; nothing is lost or imputed"
+    ),
+    "excel": "a workbook: the records, sets as texts, and a sheet that says what they are; nothing is lost or guessed",
+    "stata": "imputed complete tables as a .dta file in Stata's flong form (mi import flong); not for inference",
+    "spss": "imputed complete tables as a .sav file with the variable imputation_; not for inference",
+    "r": "a directory with the records, the likelihood of every cell and an R script that estimates counts from them",
 }
 """What a release can be exported as, and what each is good for."""
-LABEL, HOLDS = "not for inference", "inference on one and two columns holds"
+LABEL, HOLDS = "not for inference", "inference on one and two columns is valid"
 """What the tables are called where records tell little, and where they tell enough of every two columns."""
-SUFFIXES = {"imputed-csv": ".csv", "wide-csv": ".csv", "stata": ".dta", "spss": ".sav"}
+PUBLISHED = ("wide-csv", "excel", "r")
+"""Forms that show what was published; the others draw plausible tables."""
+SUFFIXES = {"imputed-csv": ".csv", "wide-csv": ".csv", "excel": ".xlsx", "stata": ".dta", "spss": ".sav", "r": ""}
 WORDS = {
     "all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with",
     "byte", "double", "float", "if", "in", "int", "long", "strl", "using",
@@ -43,28 +54,43 @@ def export(
     *,
     m: int = 20,
     seed: int | None = None,
+    mark: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> str:
-    """Write the release in a form that other tools read. Returns what it is good for."""
+    """Write the release in a form that other tools read; return its valid uses.
+
+    With `mark`, CSV files begin with a byte-order mark, by which Excel sees that they are UTF-8.
+    """
     target = Path(to)
     if form not in FORMS:
-        raise QueryError(f"nothing is exported as {form!r}.", hint=f"Known: {', '.join(FORMS)}.")
+        raise QueryError(f"{form!r} is not an export format.", hint=f"Known: {', '.join(FORMS)}.")
     if target.suffix.lower() != SUFFIXES[form]:
-        raise DataError(f"{target}: {form} is written to a {SUFFIXES[form]} file.", hint="Choose such a name.")
+        into = f"a {SUFFIXES[form]} file" if SUFFIXES[form] else "a directory, whose name has no ending"
+        raise DataError(f"{target}: {form} is written to {into}.", hint="Choose such a name.")
+    if mark and target.suffix != ".csv":
+        raise QueryError("only CSV files begin with a byte-order mark.", hint="Leave it out.")
     refuse_target(target)
+    encoding = "utf-8-sig" if mark else "utf-8"
     if form == "wide-csv":
-        write_whole(target, _guarded(wide(release)).write_csv().encode())
+        write_whole(target, _guarded(wide(release)).write_csv().encode(encoding))
+        return FORMS[form]
+    if form == "excel":
+        about = [["what it is"], *([line] for line in release.describe().splitlines())]
+        write_whole(target, workbook({"records": _readable(release), "about": about}))
+        return FORMS[form]
+    if form == "r":
+        export_for_r(release, target)
         return FORMS[form]
     made = release.impute(m, seed=seed, progress=progress)
     if form == "imputed-csv":
-        write_whole(target, _guarded(made.frame).write_csv().encode())
+        write_whole(target, _guarded(made.frame).write_csv().encode(encoding))
     else:
         _statistical(target, form, made.tables)
     return FORMS[form].replace(LABEL, HOLDS) if made.holds else FORMS[form]
 
 
 def wide(release: Release) -> pl.DataFrame:
-    """What was published with one 0/1 column for every value that a set may hold: "job=cook"."""
+    """Return the published cells with one 0/1 column for every possible value of a set: "job=cook"."""
     import polars as pl
 
     frame, out = release.frame(), []
@@ -79,14 +105,29 @@ def wide(release: Release) -> pl.DataFrame:
             raise QueryError(f"there would be more than {MOST_COLUMNS:,} columns.", hint="Export imputed-csv instead.")
         held = _held(release, statement, cells)
         for place, value in enumerate(values):
-            out.append(held(place).alias(_free(f"{statement.name}={value}", taken)))
+            out.append(held(place).alias(free_name(f"{statement.name}={value}", taken)))
             taken.add(out[-1].name)
     return pl.DataFrame(out)
 
 
+def _readable(release: Release) -> Iterator[list[Any]]:
+    """Return the names of the columns and every record for people: a set as "cook or clerk", a missing value empty."""
+    import polars as pl
+
+    frame = release.frame()
+    yield list(frame.columns)
+    columns = []
+    for statement in release.statements:
+        cells = frame[statement.name]
+        if cells.dtype == pl.List:
+            between = " or " if statement.terms is None else "; "
+            cells = cells.cast(pl.List(pl.String)).list.eval(pl.element().fill_null("missing")).list.join(between)
+        columns.append(cells.to_list() if cells.dtype.is_numeric() else cells.cast(pl.String).to_list())
+    yield from map(list, zip(*columns, strict=True))
+
+
 def _held(release: Release, statement: Statement, cells: pl.Series) -> Callable[[int], pl.Series]:
-    """Whether each cell holds the value at a place of its domain. Sets are asked by code: a number, a date and a
-    missing value have no one text in a frame."""
+    """Return a function that says for the code of a value which cells contain it."""
     import polars as pl
 
     if statement.terms is not None:
@@ -96,15 +137,8 @@ def _held(release: Release, statement: Statement, cells: pl.Series) -> Callable[
     return lambda place: pl.Series((codes == place).any(axis=1).astype("int8"))
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    """The name, with underscores until it is not taken."""
-    while name in taken:
-        name += "_"
-    return name
-
-
 def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts that a spreadsheet would run stand behind an apostrophe; lists are joined."""
+    """Put an apostrophe before texts that a spreadsheet would run; join lists."""
     import polars as pl
 
     from noren.statements.texts import guarded, guarded_text
@@ -119,7 +153,7 @@ def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _statistical(target: Path, form: str, tables: Any) -> None:
-    """Stata keeps the incomplete table as number 0, which here has nothing; SPSS numbers tables from 1."""
+    """Write for Stata, in which table 0 is the incomplete one, or SPSS, which numbers tables from 1."""
     import polars as pl
 
     try:
@@ -131,7 +165,7 @@ def _statistical(target: Path, form: str, tables: Any) -> None:
     for number, table in enumerate(tables, 1):
         ids = {"_mi_m": [number] * table.height, "_mi_id": range(1, table.height + 1)}
         ids = ids if form == "stata" else {"imputation_": [number] * table.height}
-        titles = {name: _free(name, {*ids, *table.columns}) for name in table.columns if name in ids}
+        titles = {name: free_name(name, {*ids, *table.columns}) for name in table.columns if name in ids}
         parts.append(pl.DataFrame(ids).hstack(_flat(table).rename(titles)))
     whole = pl.concat(parts)
     own = list(ids)
@@ -156,8 +190,8 @@ def _flat(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _short(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-    """Names that both programs accept: letters, digits, underscores, 32 characters, no word of their languages; made
-    different from each other and from those `taken` by numbers."""
+    """Return names that both programs accept: letters, digits, underscores, at most 32 characters, no reserved words;
+    made unique by numbers."""
     out: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)[:28] or "v"
@@ -170,3 +204,68 @@ def _short(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
             found = f"{plain}_{number}"
         out.append(found)
     return out
+
+
+# ---------------------------------------------------------------------- workbooks
+#
+# A workbook (.xlsx) with a sheet of records and a sheet that says what they are, written without another package.
+
+SHEET_ROWS, SHEET_COLUMNS, CELL_LETTERS = 1_048_576, 16_384, 32_767
+"""What one sheet may hold: rows, columns, and letters of a cell."""
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
+FIRST_LINE_STAYS = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>'
+
+
+def workbook(sheets: dict[str, Iterable[Sequence[Any]]]) -> bytes:
+    """Return the bytes of a workbook of named sheets. Texts stay texts."""
+    numbered = list(enumerate(sheets, 1))
+    links = "".join(f'<Relationship Id="r{i}" Type="{OFFICE}/worksheet" Target="sheet{i}.xml"/>' for i, _ in numbered)
+    named = "".join(f'<sheet name={quoteattr(name)} sheetId="{i}" r:id="r{i}"/>' for i, name in numbered)
+    kinds = "".join(f'<Override PartName="/sheet{i}.xml" ContentType="{TYPE}.worksheet+xml"/>' for i, _ in numbered)
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(
+            "[Content_Types].xml",
+            f'{HEAD}<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" '
+            f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/workbook.xml" ContentType="{TYPE}.sheet.main+xml"/>{kinds}</Types>',
+        )
+        root = f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="workbook.xml"/>'
+        for name, inner in (("_rels/.rels", root), ("_rels/workbook.xml.rels", links)):
+            file.writestr(name, f'{HEAD}<Relationships xmlns="{PACKAGE}/relationships">{inner}</Relationships>')
+        book = f'{HEAD}<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{named}</sheets></workbook>'
+        file.writestr("workbook.xml", book)
+        for i, name in numbered:
+            with file.open(f"sheet{i}.xml", "w", force_zip64=True) as sheet:
+                for text in _sheet(sheets[name]):
+                    sheet.write(text.encode())
+    return out.getvalue()
+
+
+def _sheet(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    yield f'{HEAD}<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0">{FIRST_LINE_STAYS}'
+    yield "</sheetView></sheetViews><sheetData>"
+    for number, row in enumerate(rows, 1):
+        if number > SHEET_ROWS or len(row) > SHEET_COLUMNS:
+            raise QueryError(
+                f"a sheet holds at most {SHEET_ROWS:,} rows and {SHEET_COLUMNS:,} columns.",
+                hint="Export wide-csv instead.",
+            )
+        yield f"<row>{''.join(map(_cell, row))}</row>"
+    yield "</sheetData></worksheet>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "<c/>"
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and abs(value) < 1e15:
+        return f"<c><v>{value!r}</v></c>"
+    text = NOT_XML.sub("\ufffd", str(value))
+    if len(text) > CELL_LETTERS:
+        raise QueryError(f"a cell holds at most {CELL_LETTERS:,} letters.", hint="Export wide-csv instead.")
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'

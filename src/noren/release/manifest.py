@@ -1,4 +1,4 @@
-"""What a release says about itself, field by field on an allow-list.
+"""The manifest of a release: an allow-list of fields.
 
 The manifest never holds a secret, an identifier, or anything computed from the exact distribution of a protected
 column: a verdict that rests on the original publishes whether it holds, not the figure. A column is a discriminated
@@ -29,15 +29,14 @@ from noren.errors import NorenError
 from noren.models.verdict import verdict_line
 from noren.schema.column import Column, DistanceTable
 from noren.schema.domain import MISSING, Domain, DomainSource, bin_labels, fits_kind, whole_domain
-from noren.schema.edges import rises
 from noren.schema.extents import MEASURE
-from noren.schema.hierarchy import Hierarchy
+from noren.schema.hierarchy import Hierarchy, rises
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.schema.tuples import Member, TupleDomain, tuple_parts
 from noren.statements import FORMS, Statement
 
-FORMAT = 4
+FORMAT = 5
 MOST_WHOLE = 100_000
 """Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
@@ -52,12 +51,12 @@ VERSION = r"^\d{1,2}(\.\d{1,2}){0,2}((a|b|rc)\d{1,2})?(\.(post|dev)\d{1,3})?$"
 
 
 def _finite_or_text(edge: float) -> float | str:
-    """An open end as JSON can write it."""
+    """Return an open end in a form for JSON."""
     return edge if isfinite(edge) else str(edge)
 
 
 class PublishedMeaning(BaseModel):
-    """What a manifest says about every column, whatever its form: the allow-list of a column's meaning."""
+    """The published meaning of a column: the allow-list of its fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
@@ -70,23 +69,24 @@ class PublishedMeaning(BaseModel):
     top: float | None = Field(default=None, allow_inf_nan=False, description="Numbers from here up are one value.")
     bottom: float | None = Field(default=None, allow_inf_nan=False, description="Numbers below are one value.")
     measure: str | None = Field(
-        default=None, pattern=MEASURE, description="What the edges are places on: those that published cells show."
+        default=None, pattern=MEASURE, description="Values to which the edges refer: those that published cells show."
     )
     integers: tuple[int, int] | None = Field(
-        default=None, description="All whole numbers from here to before there are values, whoever has them."
+        default=None,
+        description="All whole numbers from the first to below the second are values, whether or not they occur.",
     )
     hidden: tuple[str, ...] = Field(
-        default=(), description="Values that stand for others, which no cell shows and nobody declared."
+        default=(), description="Values that replace others which no cell shows and nobody declared."
     )
     hierarchy: tuple[tuple[str, ...], ...] | None = None
     distance: Literal["ordinal", "numeric", "tree"] | DistanceTable | None = Field(
-        default=None, description="How far apart two values are, where a requirement depends on it."
+        default=None, description="Distances between values, where a requirement depends on them."
     )
     members: tuple[PublishedMeaning, ...] | None = Field(
-        default=None, min_length=2, description="The columns that are hidden together: the values are their tuples."
+        default=None, min_length=2, description="The columns that are protected together; the values are their tuples."
     )
     differ: tuple[str, ...] | None = Field(
-        default=None, description="Members in which any two tuples of a set differ, where a requirement asks for it."
+        default=None, description="Columns in which any two tuples of a set differ, where a requirement demands it."
     )
 
     @model_validator(mode="after")
@@ -147,7 +147,7 @@ class PublishedMeaning(BaseModel):
         try:
             labels = bin_labels(self.edges, self.measure)
         except (ValueError, OverflowError):
-            raise ValueError("the edges are none of their measure") from None
+            raise ValueError("the edges are not values of their measure") from None
         if values[: len(self.edges) - 1] != labels:
             raise ValueError("the edges are not those of the values")
 
@@ -176,7 +176,7 @@ class PublishedMeaning(BaseModel):
         )
 
     def column(self) -> Column:
-        """The column that is meant, as far as it is published."""
+        """Return the column with its published meaning."""
         domain = None
         if self.values is not None:
             domain = self._domain(self.values)
@@ -202,12 +202,12 @@ class PublishedMeaning(BaseModel):
 
 
 def _member(column: Column, member: Member) -> Column:
-    """A member of a composite as a column of its own."""
+    """Return a member of a composite as a separate column."""
     return Column(role=column.role).met(member.name, member.domain, hierarchy=member.tree)
 
 
 def write_column(statement: Statement) -> dict[str, Any]:
-    """A published column as the manifest has it: form, meaning, and the fields of the form."""
+    """Return a published column as the manifest writes it: form, meaning, and the fields of the form."""
     meaning = PublishedMeaning.of(statement.column).model_dump(mode="json", exclude_none=True)
     if not meaning["hidden"]:
         del meaning["hidden"]
@@ -215,7 +215,7 @@ def write_column(statement: Statement) -> dict[str, Any]:
 
 
 def read_column(given: Any) -> Statement:
-    """The reverse of `write_column`. Raises ValueError for anything that is none."""
+    """Read a column of a manifest; raise ValueError if it is invalid."""
     if isinstance(given, Statement):
         return given
     form = given.get("form") if isinstance(given, Mapping) else None
@@ -233,14 +233,16 @@ PublishedColumn = Annotated[Statement, PlainValidator(read_column), PlainSeriali
 
 
 class VerdictEntry(BaseModel):
-    """A verdict as it is published."""
+    """The published form of a verdict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     model: str
     column: str
     required: float
-    achieved: float | None = Field(description="Left out where it would tell about the exact distribution.")
+    achieved: float | None = Field(
+        description="Omitted where it would disclose something about the exact distribution."
+    )
     holds: bool
     basis: str
 
@@ -257,63 +259,63 @@ class UsedMethod(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     name: str
-    on: tuple[str, ...] = Field(default=(), description="The columns it made; all, if none is named.")
+    on: tuple[str, ...] = Field(default=(), description="The columns it produced; all, if empty.")
     class_size: int | None = Field(
-        default=None, ge=1, description="The class size that a blind method came to: all that secrets decided."
+        default=None, ge=1, description="The class size of a blind method, which is all that secrets influenced."
     )
-    chosen: str | None = Field(default=None, description="The method that was chosen, by one that chooses.")
+    chosen: str | None = Field(default=None, description="The method that `auto` chose.")
 
     @property
     def facts(self) -> dict[str, int | str]:
-        """What it says of how it went, besides its name."""
+        """Return the published facts about the run, besides the method's name."""
         said = {"class_size": self.class_size, "chosen": self.chosen}
         return {name: value for name, value in said.items() if value is not None}
 
     @model_serializer(mode="wrap")
     def _what_is_said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Most methods say their name alone."""
+        """Serialise the method; most have only a name."""
         return {name: value for name, value in write(self).items() if value is not None}
 
 
 class PublishedMargin(BaseModel):
-    """Counts of a few columns with discrete Laplace noise: all that is published of them."""
+    """Counts of a few columns with discrete Laplace noise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     of: tuple[str, ...] = Field(min_length=1, max_length=4, description="The columns, in the order of the counts.")
-    epsilon: float = Field(gt=0, le=20, allow_inf_nan=False, description="What it spends of everybody's budget.")
-    sensitivity: int = Field(
-        ge=2, le=2000, description="How much all counts together change at most if one person is replaced."
-    )
+    epsilon: float = Field(gt=0, le=20, allow_inf_nan=False, description="Its share of everybody's privacy budget.")
+    sensitivity: int = Field(ge=2, le=2000, description="Largest total change of the counts if one person is replaced.")
     counts: tuple[int, ...] = Field(
-        max_length=MOST_MARGIN_CELLS, description="One for every combination of the columns' values, the last fastest."
+        max_length=MOST_MARGIN_CELLS,
+        description="One count for every combination of the columns' values; the last column varies fastest.",
     )
 
     @property
     def scale(self) -> float:
-        """The scale of the noise."""
+        """Return the scale of the noise."""
         from noren.designs.central import scale_of
 
         return scale_of(self.sensitivity, self.epsilon)
 
 
 class Manifest(BaseModel):
-    """Everything that is published besides the cells."""
+    """Everything that a release publishes besides the cells."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, ser_json_inf_nan="constants")
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     noren: str = Field(pattern=VERSION, description="Version of the software that made the release.")
     title: str = ""
     records: int = Field(ge=0, le=MOST_RECORDS, description="Number of records.")
     suppressed: int = Field(
-        default=0, ge=0, le=MOST_RECORDS, description="Number of people left out to protect the others."
+        default=0, ge=0, le=MOST_RECORDS, description="Number of people suppressed to protect the others."
     )
     rows_are_people: bool = Field(
-        default=True, description="Whether every record is a person of its own; else people may have several."
+        default=True,
+        description="Whether every record is a different person; otherwise people may have several records.",
     )
     most_rows: int | None = Field(
-        default=None, ge=1, le=1000, description="Most records of one person, as declared; left out if nobody says."
+        default=None, ge=1, le=1000, description="Largest number of records of one person, if declared."
     )
     sample: float | None = Field(
         default=None, gt=0, lt=1, description="Probability with which a record of the table is in the release."
@@ -329,14 +331,14 @@ class Manifest(BaseModel):
     methods: tuple[UsedMethod, ...]
     randomness: Literal["fresh", "memoised"]
     mechanism: Literal["ignored"] | None = Field(
-        default=None, description="Whether the policy ignores what somebody learns who replays the method."
+        default=None, description="Whether the policy ignores what an adversary learns by replaying the method."
     )
     verdicts: tuple[VerdictEntry, ...]
 
     @model_validator(mode="after")
     def _fits(self) -> Manifest:
         if len({column.name for column in self.columns}) != len(self.columns):
-            raise ValueError("two columns have one name")
+            raise ValueError("two columns have the same name")
         if self.rows_per_record > 1 and not all(c.is_exact for c in self.columns if c.rows_per_record == 1):
             raise ValueError("shuffled members stand beside exact columns alone")
         self._fits_margins()
@@ -370,28 +372,28 @@ class Manifest(BaseModel):
 
     @property
     def spent(self) -> float:
-        """The sum of the epsilons of all margins."""
+        """Return the sum of the epsilons of all margins."""
         return sum(margin.epsilon for margin in self.margins)
 
     @model_serializer(mode="wrap")
     def _what_is_said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What a release does not have it does not mention: a manifest stays as earlier versions wrote it."""
+        """Serialise without absent parts, so that a manifest stays as earlier versions wrote it."""
         return {name: value for name, value in write(self).items() if name not in LATER or value}
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same."""
+        """Return whether both have the same content."""
         return isinstance(other, Manifest) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def rows_per_record(self) -> int:
-        """Rows that one person has in the published table."""
+        """Return the number of rows that one person has in the published table."""
         return prod(column.rows_per_record for column in self.columns)
 
     @property
     def counterfeits(self) -> int:
-        """Entries of group tables that are nobody's."""
+        """Return the number of counterfeits: entries of group tables that belong to nobody."""
         return sum(column.fake_entries for column in self.columns)
 
     def column(self, name: str) -> Statement:
@@ -407,7 +409,8 @@ EARLY = (
 
 
 def upgraded(block: Block) -> Block:
-    """The manifest in the present format; one of an unknown format stays as it is. Raises ValueError where it lies."""
+    """Return the manifest in the present format; unknown formats stay unchanged. Raises ValueError if it is
+    inconsistent."""
     while (upgrade := _upgrade(block)) is not None:
         block = upgrade(block)
     return block
@@ -418,7 +421,7 @@ def known_format(block: Block) -> bool:
 
 
 def early_order(block: Block) -> Block:
-    """The manifest with the fields of its columns in their present order, where they stand in that of version 0.1."""
+    """Return the manifest of version 0.1 with the fields of its columns in their present order."""
     columns, present = [], ("form", *PublishedMeaning.model_fields)
     for column in block["columns"]:
         early = list(column) == [name for name in EARLY if name in column]
@@ -433,7 +436,7 @@ def _upgrade(block: Block) -> Callable[[Block], Block] | None:
 
 
 def _from_1(block: Block) -> Block:
-    """Format 1 (version 0.1): a layout for the whole table, one method, empty fields spelled out."""
+    """Upgrade format 1 (version 0.1), which had one layout for the whole table, one method, and empty fields."""
     out = dict(block)
     layout, method, columns = out.pop("layout", "sets"), out.pop("method"), out["columns"]
     groups = 0
@@ -455,12 +458,12 @@ def _from_1(block: Block) -> Block:
     if not fits.get(layout, False):
         raise ValueError("the layout does not fit the columns")
     if set(method) != {"name"}:
-        raise ValueError("the method says more than its name")
+        raise ValueError("the method has more fields than its name")
     return out | {"format": 2, "columns": made, "methods": [{"name": method["name"]}]}
 
 
 def _from_2(block: Block) -> Block:
-    """Format 2 listed every value under general values; the present one may list edges instead."""
+    """Upgrade format 2, which listed every value under generalised values."""
     later = {"measure", "integers", "hidden", "tight"}
     if any(later & set(column) for column in block["columns"]):
         raise ValueError("a column has a field of a later format")
@@ -468,10 +471,15 @@ def _from_2(block: Block) -> Block:
 
 
 def _from_3(block: Block) -> Block:
-    """Format 3 wrote every set as a list; the present one may keep sets once and write their numbers."""
+    """Upgrade format 3, which wrote every set as a list."""
     if any("sets" in column for column in block["columns"]):
         raise ValueError("a column has a field of a later format")
     return {**block, "format": 4}
 
 
-UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2, 3: _from_3}
+def _from_4(block: Block) -> Block:
+    """Upgrade format 4, which did not rename columns of numbers of sets and groups."""
+    return {**block, "format": 5}
+
+
+UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}

@@ -1,4 +1,4 @@
-"""What the noised margins of a release add to a question that is asked of it."""
+"""Combines the noised margins of a release with answers from the cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.central import noise_variance
-from noren.estimates.counts.margins import Fold, Folded, NoisedTable, Weighed, weigh
+from noren.estimates.statistics.noised import Fold, Folded, NoisedTable, Weighed, weigh
 
 if TYPE_CHECKING:
     from noren.estimates.counts.tabulate import Tabulation
@@ -24,7 +24,7 @@ INTERVAL = "margins"
 
 
 def noised_tables(release: Release) -> list[NoisedTable]:
-    """The margins of a release as tables."""
+    """Return the margins of a release as tables."""
     out = []
     for margin in release.manifest.margins:
         shape = tuple(release.column(name).d for name in margin.of)
@@ -35,7 +35,7 @@ def noised_tables(release: Release) -> list[NoisedTable]:
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """The margins that know something of what is asked."""
+    """The margins with columns of a question."""
 
     whole: Sequence[tuple[NoisedTable, Folded]]
     """Those that hold all its columns."""
@@ -78,7 +78,7 @@ class Margins:
         return cls(whole, list(dict.fromkeys(parts)))
 
     def put_into(self, table: Tabulation, level: float, n: float, *, sampled: float) -> Tabulation:
-        """The table with what margins that hold all of its columns add, and intervals that allow for their noise.
+        """Combine the table with the margins that contain all of its columns; intervals allow for their noise.
 
         `sampled` is how often the variance of sampling counts: 0 of the original table, 1 of a population of which
         records are people, else as often as a person has records at most.
@@ -102,12 +102,12 @@ class Margins:
             low=low,
             high=high,
             interval=np.full(counts.shape, INTERVAL),
-            assumes=f"{table.assumes}; noised margins as the manifest describes them",
+            assumes=f"{table.assumes}; noised margins as described in the manifest",
             diagnostics=table.diagnostics | {"margins": used},
         )
 
     def _likely(self, table: Tabulation, found: Weighed) -> NDArray[np.float64]:
-        """The estimate that the records' likelihood gives, moved towards the margins as far as it is wrong.
+        """Return the likelihood estimate from the records, moved towards the margins in proportion to its error.
 
         Held-out records pull it towards independence, so that it is nearer to the truth than what intervals stand
         around, and biased. How wrong it is, the margins themselves tell: the mean square of its distance from them,
@@ -127,8 +127,8 @@ class Margins:
 def raked_to_parts(
     table: Tabulation, names: Sequence[str], parts: Mapping[tuple[str, ...], NDArray[np.float64]]
 ) -> Tabulation:
-    """The table with these sums; intervals stay, and are stretched to hold what they are of."""
-    from noren.estimates.counts.raking import rake
+    """Return the table raked to these sums; intervals are extended to contain the new counts."""
+    from noren.estimates.counts.held_out import rake
 
     wanted: dict[tuple[int, ...], NDArray[np.float64]] = {}
     total = max(float(table.counts.sum()), 1e-300)
@@ -149,5 +149,5 @@ def raked_to_parts(
         low=np.minimum(table.low, counts),
         high=np.maximum(table.high, counts),
         diagnostics=table.diagnostics | told,
-        assumes=f"{table.assumes}; noised margins as the manifest describes them",
+        assumes=f"{table.assumes}; noised margins as described in the manifest",
     )

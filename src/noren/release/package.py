@@ -1,10 +1,8 @@
-"""The directory of a release: a Frictionless Data Package, written aside and renamed into place.
+"""The directory of a release: a Frictionless Data Package, written under a temporary name and renamed.
 
 `datapackage.json` describes the data for any tool that knows the standard; its `noren` block is the manifest. The
 checksums find accidents and careless edits. Whoever can rewrite the data can rewrite them too: a holder who fears that
 signs the release (`signature.py`), or publishes the checksum of datapackage.json through another channel.
-
-A set that is listed beside the data and that no cell shows is refused.
 """
 
 from __future__ import annotations
@@ -12,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
@@ -26,27 +26,48 @@ import numpy as np
 from pydantic import ValidationError
 
 from noren import __version__
-from noren.errors import ReleaseError
+from noren.errors import DataError, ReleaseError
 from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
-from noren.release.bounds import check_size
-from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_order, demand_pages
+from noren.release.closed import (
+    check_size,
+    columns_of,
+    demand_columns,
+    demand_descriptor,
+    demand_files,
+    demand_lines,
+    demand_order,
+    demand_pages,
+    demand_written,
+    unlike_written,
+)
 from noren.release.manifest import FORMAT, Manifest, early_order, known_format, upgraded
-from noren.release.parts import Part, are_known, checksum, listed, title_of
 from noren.release.readme import README, code, readme
 from noren.release.set_tally import SetTally
-from noren.release.sides import side_columns, side_fields, sides, with_sides
 from noren.release.signature import SIGNATURE, read_signature, write_signature
-from noren.release.store import Store, store_for, titles_of, write_data
-from noren.release.written import demand_lines, demand_written, unlike_written
+from noren.release.store import (
+    Part,
+    Store,
+    are_known,
+    checksum,
+    listed,
+    side_columns,
+    side_fields,
+    sides,
+    store_for,
+    title_of,
+    titles_of,
+    with_sides,
+    write_data,
+)
 from noren.secret.signing import SigningKey
 from noren.sources.csv import contains_byte
-from noren.sources.place import Spot
+from noren.sources.place import Place, Spot
 from noren.statements import CellBatch, SetStatement, Statement
 from noren.statements.texts import ESCAPE, FORMULA
 
 
 def demand_used(files: Sequence[Spot], columns: Sequence[Statement]) -> None:
-    """Refuse a release that lists a set which no cell shows."""
+    """Refuse a release that lists a set that no cell shows."""
     numbered = [column for column in columns if isinstance(column, SetStatement) and column.sets is not None]
     if not numbered:
         return
@@ -68,27 +89,18 @@ FileFormat = Literal["parquet", "csv"]
 MEDIA = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 
 
-def refuse_existing(target: Path) -> None:
-    """Refuse a place that is taken, or lies inside another release."""
-    keep_out(target.parent)
-    if target.exists() or target.is_symlink():
-        raise ReleaseError(
-            f"{target} exists already.", hint="A release never overwrites: choose another name, or remove it first."
-        )
-
-
 Recording = Callable[[Callable[[], bool]], AbstractContextManager[None]]
 """What surrounds the moment in which a release appears. It is told how to see whether the release is there."""
 
 
 def unrecorded(_: Callable[[], bool]) -> AbstractContextManager[None]:
-    """Nothing is kept of a release."""
+    """Record nothing about a release."""
     return nullcontext()
 
 
 @contextmanager
 def aside(target: Path, recording: Recording = unrecorded) -> Iterator[Path]:
-    """A private directory beside the target that becomes it at the end, or vanishes with the parents made for it.
+    """Make a private directory beside the target, which becomes the target at the end or is removed.
 
     The renaming is the last thing that touches a file, and what it names is on the disk before: whatever interrupts
     it, there is a whole release or none.
@@ -102,7 +114,7 @@ def aside(target: Path, recording: Recording = unrecorded) -> Iterator[Path]:
             work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
         except OSError as error:
             raise ReleaseError(
-                f"{target} cannot be made: {error.strerror}.", hint="Name a place where you may make a directory."
+                f"{target} cannot be made: {error.strerror}.", hint="Choose a place where you may create a directory."
             ) from None
         yield work
         sync_directory(work)
@@ -122,8 +134,119 @@ def aside(target: Path, recording: Recording = unrecorded) -> Iterator[Path]:
         raise
 
 
+# ---------------------------------------------------------------------- in a directory or in a store
+#
+# A directory is renamed at the end. Stores have no such step for folders, so there the files are named one by one and
+# the descriptor comes last: it is what makes a release, and without it nothing opens. A task that is late, after
+# another did its work, writes beside the release and never into it.
+
+
+@dataclass
+class Staged:
+    """A release in preparation: small files are in `work`, data files there or, by a distributed engine, in `cells`."""
+
+    work: Path
+    cells: Spot
+    data: dict[str, Spot] = field(default_factory=dict)
+    """Every data file, by the name that it will have."""
+
+    def holds(self, files: Sequence[Spot], parts: Sequence[Part]) -> Path:
+        """Set the data files; return the name of the first as if it were in `work`."""
+        names = [part.name for part in parts] or [file.name for file in files]
+        self.data = dict(zip(names, files, strict=True))
+        return self.work / names[0]
+
+
+@contextmanager
+def staged(target: Spot, recording: Recording = unrecorded) -> Iterator[Staged]:
+    """Yield a place to work, which becomes the target at the end, inside `recording`, or is removed."""
+    if isinstance(target, Path):
+        with aside(target, recording) as work:
+            yield Staged(work, work)
+        return
+    refuse_existing(target)
+    there = target.with_name(f"_{target.name}-{secrets.token_hex(8)}.part")
+    placed: list[Place] = []
+    begun = False
+    try:
+        with tempfile.TemporaryDirectory(prefix="noren-") as folder:
+            there.mkdir()
+            made = Staged(Path(folder), there)
+            yield made
+            _refuse_taken(target)
+            begun = True
+            target.mkdir()
+            _place(made, target, placed)
+            with recording((target / DESCRIPTOR).is_file):
+                _publish(made, target)
+    except BaseException:
+        with suppress(ReleaseError):
+            for file in reversed(placed):
+                file.unlink()
+            there.remove()
+            if begun and not any(target.iterdir()):
+                target.remove()
+        raise
+
+
+def refuse_existing(target: Spot) -> None:
+    """Refuse a target that exists or is inside another release."""
+    if isinstance(target, Path):
+        keep_out(target.parent)
+        if target.exists() or target.is_symlink():
+            raise _taken(target)
+        return
+    if not target.name:
+        raise ReleaseError(f"{target}: a release needs a folder inside the store.", hint="Give a folder in the store.")
+    if any((one / DESCRIPTOR).is_file() for one in target.parents):
+        raise DataError(f"{target} lies inside a release.", hint="Choose a path outside the release.")
+    _refuse_taken(target)
+
+
+def _refuse_taken(target: Place) -> None:
+    if target.is_file() or any(target.iterdir()) or (not target.is_flat and target.exists()):
+        raise _taken(target)
+
+
+def _taken(target: Spot) -> ReleaseError:
+    return ReleaseError(
+        f"{target} exists already.", hint="A release never overwrites: choose another name, or remove it first."
+    )
+
+
+def _place(made: Staged, target: Place, placed: list[Place]) -> None:
+    """Move everything except the descriptor to its place, and note it for removal after an error."""
+    for name, file in made.data.items():
+        size = file.stat().st_size
+        placed.append(target / name)
+        if isinstance(file, Place):
+            file.move(placed[-1])
+        else:
+            placed[-1].put(file)
+        if placed[-1].stat().st_size != size:
+            raise ReleaseError(f"{placed[-1]}: the copy is incomplete, so nothing is published.")
+    assert isinstance(made.cells, Place)
+    made.cells.remove()
+    for path in sorted(made.work.iterdir()):
+        if path.is_file() and path.name not in (*made.data, DESCRIPTOR):
+            placed.append(target / path.name)
+            placed[-1].put(path)
+
+
+def _publish(made: Staged, target: Place) -> None:
+    """Write the descriptor, which completes the release."""
+    try:
+        (target / DESCRIPTOR).put(made.work / DESCRIPTOR)
+    except BaseException:
+        (target / DESCRIPTOR).unlink()
+        raise
+
+
+# ---------------------------------------------------------------------- what is written
+
+
 def manifest_digest(block: dict[str, Any]) -> str:
-    """Checksum of the manifest's content, whatever its spacing."""
+    """Return the checksum of the manifest's content, whatever its spacing."""
     text = json.dumps(block, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -135,7 +258,7 @@ def write_cells(
     file_format: FileFormat,
     tally: SetTally | None = None,
 ) -> tuple[Path, int, tuple[Statement, ...]]:
-    """Write the data file. Returns its path, the number of rows, and the columns as they were written.
+    """Write the data file; return its path, the number of rows, and the columns as written.
 
     A tally, which must have seen all cells when the first batch comes, decides which sets are kept once; a CSV file
     holds lists.
@@ -155,8 +278,8 @@ def write_cells(
 def write_descriptor(
     directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None, parts: Sequence[Part] = ()
 ) -> None:
-    """Write datapackage.json and the page for people, for the data file and the side tables in the directory, and where
-    a key is given the signature. `parts` are all files of data, where these are several."""
+    """Write datapackage.json and README.md for the data file and side tables, and with a key the signature. `parts` are
+    all data files, if there are several."""
     page = directory / README
     page.write_text(page_of(manifest, data, sign is not None), encoding="utf-8")
     package = described(directory, data, manifest, parts=parts)
@@ -170,10 +293,11 @@ def _text(package: Mapping[str, Any]) -> str:
     return json.dumps(package, ensure_ascii=False, indent=1) + "\n"
 
 
-def page_of(manifest: Manifest, data: Spot, signed: bool) -> str:
-    """The page for people."""
+def page_of(manifest: Manifest, data: Spot, signed: bool, titles: Mapping[str, str] | None = None) -> str:
+    """Return the README; `titles` are names of columns as early versions wrote them."""
+    titles = titles_of(data, manifest.columns) if titles is None else titles
     beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
-    return readme(manifest, title_of(data), beside, titles_of(data, manifest.columns), signed)
+    return readme(manifest, title_of(data), beside, titles, signed)
 
 
 def described(
@@ -183,8 +307,8 @@ def described(
     titles: Mapping[str, str] | None = None,
     parts: Sequence[Part] = (),
 ) -> dict[str, Any]:
-    """The descriptor of a release whose other files are in the directory; titles of columns as early versions wrote
-    them, if they are given."""
+    """Return the descriptor of a release whose other files are in the directory; `titles` are names of columns as early
+    versions wrote them."""
     block = _standard(manifest.model_dump(mode="json"))
     titles = titles_of(data, manifest.columns) if titles is None else titles
     schema: dict[str, Any] = {"fields": [c.field() | {"name": titles[c.name]} for c in manifest.columns]}
@@ -211,13 +335,13 @@ def described(
 
 
 def manifest_block(manifest: Manifest) -> dict[str, Any]:
-    """The manifest with its checksum, for a place that keeps it without files."""
+    """Return the manifest with its checksum, for storage without files."""
     block = _standard(manifest.model_dump(mode="json"))
     return {**block, "sha256": manifest_digest(block)}
 
 
 def manifest_of(name: str, block: Any) -> Manifest:
-    """The manifest that `manifest_block` gave, from a place of this name; the checksum is compared."""
+    """Read what `manifest_block` wrote, and check its checksum."""
     if not isinstance(block, dict) or "sha256" not in block:
         raise _tampered(Path(name), "it is not the manifest of a release")
     stated = block.pop("sha256")
@@ -227,25 +351,24 @@ def manifest_of(name: str, block: Any) -> Manifest:
     return manifest
 
 
-def demand_closed(directory: Spot) -> list[str]:
-    """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word.
+def demand_closed(directory: Spot, read: Manifest | None = None) -> list[str]:
+    """Refuse a release with a file, column, field or word that its manifest does not describe.
 
-    Returned are the files whose bytes only the version that wrote them can compare.
+    `read` is the manifest of a release that was opened a moment ago. Returned are the files whose bytes only the
+    version that wrote them can compare.
     """
     package = _parsed(directory / DESCRIPTOR)
-    manifest, _ = read_package(directory)
+    manifest = read_package(directory)[0] if read is None else read
     files = [directory / name for name, _, _ in listed(package["resources"][0])]
     data = files[0]
+    beside = {f"{stem}{data.suffix}": sharing for stem, sharing in sides(manifest.columns).items()}
     same = package["noren"].get("format") == FORMAT
     titles = titles_of(data, manifest.columns)
     if not same:  # early versions titled groups as values
         titles = {name: title if title in columns_of(data) else name for name, title in titles.items()}
     parts = [Part.of(path) for path in files] if "parts" in package["resources"][0] else []
     tables = {path: [titles[column.name] for column in manifest.columns] for path in files}
-    tables |= {
-        directory / f"{stem}{data.suffix}": [field["name"] for field in side_fields(sharing)]
-        for stem, sharing in sides(manifest.columns).items()
-    }
+    tables |= {directory / name: [field["name"] for field in side_fields(own)] for name, own in beside.items()}
     page = [README] if "readme" in package else []
     demand_files(directory, [DESCRIPTOR, SIGNATURE, *page, *(path.name for path in tables)])
     for path, names in tables.items():
@@ -258,38 +381,34 @@ def demand_closed(directory: Spot) -> list[str]:
     if page:
         signed = (directory / SIGNATURE).exists()
         found = (directory / README).read_bytes()  # line ends too
-        if found not in {page_of(manifest, data, one).encode("utf-8") for one in {False, signed}}:
-            raise _tampered(directory / README, "it says something else than the manifest")
+        if found not in {page_of(manifest, data, one, titles).encode("utf-8") for one in {False, signed}}:
+            raise _tampered(directory / README, "it differs from the manifest")
     for path in tables:
         demand_pages(path)
-    for stem, sharing in sides(manifest.columns).items() if same else ():
-        if sharing[0].terms is not None:  # tables of groups and of sets are read in one order alone
-            demand_lines(directory / f"{stem}{data.suffix}", side_columns(sharing))
+    for name, own in beside.items() if same else ():
+        if own[0].terms is not None:  # tables of groups and of sets are read in one order alone
+            demand_lines(directory / name, side_columns(own))
     if same and isinstance(directory, Path):  # elsewhere nothing is CSV
-        beside = {
-            directory / f"{stem}{data.suffix}": {name: cells.type for name, cells in side_columns(shared).items()}
-            for stem, shared in sides(manifest.columns).items()
-        }
-        demand_written(directory / data.name, manifest.columns, beside)
+        types = {directory / n: {c: cells.type for c, cells in side_columns(o).items()} for n, o in beside.items()}
+        demand_written(directory / data.name, manifest.columns, types)
     demand_used(files, manifest.columns)
     if (directory / DESCRIPTOR).read_bytes() != _text(package).encode("utf-8"):
-        raise _tampered(directory / DESCRIPTOR, "its spaces and lines are not those of a release")
+        raise _tampered(directory / DESCRIPTOR, "its spaces and line breaks differ from those of a release")
     if data.suffix == ".csv":
         return []
     if not same or manifest.noren != __version__:
         return [path.name for path in tables]
-    shared = sides(manifest.columns).items()
-    plain = {directory / f"{stem}{data.suffix}": side_columns(s) for stem, s in shared if s[0].terms is None}
+    plain = {directory / name: side_columns(own) for name, own in beside.items() if own[0].terms is None}
     return [path.name for path in unlike_written(files, manifest.columns, plain)]
 
 
 def _beside(sharing: Sequence[Statement]) -> str:
-    """What a side table holds, in words that no column's name gets into unquoted."""
+    """Describe a side table, with column names quoted."""
     return sharing[0].side_words(", ".join(code(column.name) for column in sharing))
 
 
 def _standard(value: Any) -> Any:
-    """JSON has no word for an infinite edge; a text says it, and is read as the number."""
+    """Return a value for JSON, which has no infinite numbers; they become texts."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -335,11 +454,11 @@ def _resource(name: str, path: Spot, schema: dict[str, Any], parts: Sequence[Par
 
 
 def read_package(directory: Spot) -> tuple[Manifest, Store]:
-    """The manifest (with side tables read) and the cells of a release directory, after all checks."""
+    """Return the manifest (with side tables) and the cells of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
     if not directory.is_dir() or descriptor.is_symlink() or not descriptor.is_file():
         raise ReleaseError(
-            f"{directory}: no release here ({DESCRIPTOR} is missing).", hint="Name the directory of a release."
+            f"{directory}: this is not a release ({DESCRIPTOR} is missing).", hint="Give the directory of a release."
         )
     try:
         package = _parsed(descriptor)
@@ -357,15 +476,15 @@ def read_package(directory: Spot) -> tuple[Manifest, Store]:
     if stated != digest:
         raise _tampered(descriptor, "its manifest does not match its checksum")
     if not known:
-        raise _tampered(descriptor, "it names a data file that no release has")
+        raise _tampered(descriptor, "it lists a data file that no release has")
     manifest = _manifest(descriptor, block)
     data = directory / cells[0][0]
     if data.suffix == ".csv" and not isinstance(directory, Path):
         raise ReleaseError(f"{data}: CSV files are read from a directory.", hint="Copy the release to a disk first.")
     if [path for path, _, _ in beside_data] != [f"{side}{data.suffix}" for side in sides(manifest.columns)]:
-        raise _tampered(descriptor, "it names a data file that no release has")
+        raise _tampered(descriptor, "it lists a data file that no release has")
     if any(path != README for path, _, _ in beside):
-        raise _tampered(descriptor, "it names a file that no release has")
+        raise _tampered(descriptor, "it lists a file that no release has")
     for path, size, stated in beside:
         _check_file(directory, path, size, stated)
     for path, size, stated in [*cells, *beside_data]:
@@ -379,7 +498,7 @@ def read_package(directory: Spot) -> tuple[Manifest, Store]:
 def _manifest(descriptor: Spot, block: dict[str, Any]) -> Manifest:
     if not known_format(block):
         raise ReleaseError(
-            f"{descriptor}: written in format {str(block.get('format'))[:20]}, which this version cannot read.",
+            f"{descriptor}: its format is {str(block.get('format'))[:20]}, which this version cannot read.",
             hint="Install the version of noren that wrote it, or a newer one.",
         )
     try:
@@ -391,7 +510,7 @@ def _manifest(descriptor: Spot, block: dict[str, Any]) -> Manifest:
 
 
 def _parsed(descriptor: Spot) -> Any:
-    """The descriptor as JSON, and as nothing that only looks like it: other readers must see what this one sees."""
+    """Parse the descriptor as strict JSON, so that all readers read the same."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -414,7 +533,9 @@ def _parsed(descriptor: Spot) -> Any:
 def _check_file(directory: Spot, name: str, size: Any, digest: Any) -> None:
     path = directory / name
     if path.is_symlink() or not path.is_file():
-        raise ReleaseError(f"{directory}: {name} is missing.", hint="The copy is incomplete: ask for it again.")
+        raise ReleaseError(
+            f"{directory}: {name} is missing.", hint="Ask for the release again; this copy is incomplete."
+        )
     if path.stat().st_size != size or digest != f"sha256:{checksum(path)}":
         raise _tampered(path, "its checksum differs from the descriptor's")
 

@@ -1,4 +1,4 @@
-"""A published table: columns with their statements, cells in batches, and how many people it speaks of.
+"""A published table: columns with their statements, cells in batches, and the number of people.
 
 A draft that is being verified, a release, a table that another tool made: whatever is checked or attacked is this.
 """
@@ -17,7 +17,7 @@ from noren.statements import CellBatch, Cells, Design, Statement, batch_length, 
 
 
 class Published:
-    """What a reader sees of a table."""
+    """A published table as a reader sees it."""
 
     def __init__(
         self, columns: Sequence[Statement], store: Store, records: int, *, suppressed: int = 0, title: str = "release"
@@ -44,43 +44,43 @@ class Published:
         return tuple(self.by_name)
 
     def column(self, name: str) -> Statement:
-        """What the cells of one column say."""
+        """Return the statement of one column."""
         if name not in self.by_name:
             raise QueryError(f"there is no column {name!r}.", hint=f"It has {list_columns(self.columns)}.")
         return self.by_name[name]
 
     @property
     def designs(self) -> dict[str, Design]:
-        """The design of every column that was drawn."""
+        """Return the design of every drawn column."""
         return {column.name: column.design for column in self.statements if column.design is not None}
 
     def over(self, columns: Mapping[str, Statement]) -> Published:
-        """The same cells with other statements about some columns."""
+        """Return the same cells with other statements about some columns."""
         changed = [columns.get(column.name, column) for column in self.statements]
         return Published(changed, self.store, self.records, suppressed=self.suppressed, title=self.title)
 
     # ------------------------------------------------------------------ cells
 
-    @property
+    @cached_property
     def rows_per_record(self) -> int:
         return prod(column.rows_per_record for column in self.statements)
 
     def repeats(self, name: str) -> int:
-        """In how many rows of a person the same cell of a column stands."""
+        """Return in how many rows of a person the same cell of a column occurs."""
         return self.rows_per_record // self.by_name[name].rows_per_record
 
     @property
     def rows(self) -> int:
-        """Rows of the published table: one per person, or one per combination of members of each person's sets."""
+        """Return the number of published rows: one per person, or one per combination of members of a person's sets."""
         return self.records * self.rows_per_record
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[CellBatch]:
-        """The cells of some columns, batch by batch."""
+        """Yield the cells of some columns, batch by batch."""
         names = self.columns if columns is None else columns
         return self.store.batches([self.by_name[name] for name in names])
 
     def gathered(self, columns: Sequence[str]) -> dict[str, Cells]:
-        """The cells of some columns, all rows at once, in whatever order is cheapest: for counting."""
+        """Return the cells of some columns, all rows in the cheapest order, for counting."""
         counted = getattr(self.store, "counted", None)
         if counted is None or not columns:
             return self.cells(columns)
@@ -91,7 +91,7 @@ class Published:
         return {name: found.take(every) for name, found in cells.items()}
 
     def cells(self, columns: Sequence[str]) -> dict[str, Cells]:
-        """The cells of some columns, all rows at once."""
+        """Return the cells of some columns, all rows."""
         batches = list(self.batches(columns))
         cells = concat(batches) if batches else {}
         found = batch_length(cells) if batches else 0

@@ -1,4 +1,4 @@
-"""The page for people in a release: what it is, how its cells are meant, how to read it in Python, R and SQL.
+"""The README of a release: contents, meaning of the cells, and how to read it in Python, R and SQL.
 
 It says nothing that the manifest does not say. Names that a holder chose are quoted as code: nothing in them runs or
 looks like part of the page.
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noren.release.manifest import Manifest
 from noren.statements import Statement
-from noren.statements.set import SET_KEY, SETS
+from noren.statements.set import NUMBERS, SET_KEY, SETS
 
 README = "README.md"
 PAGE = """\
 # {title}
 
-A table about people, published so that nobody's secrets can be read off it. It was made with Noren {version} and
+A table about people, published so that what "What holds" lists is true of it. It was made with Noren {version} and
 holds {records:,} records{who}.
 
 | file | what it is |
@@ -70,16 +70,16 @@ UNSIGNED = "It is not signed: its checksums tell damage, and nothing about its m
 
 
 def code(text: str) -> str:
-    """A name as a code span that no name can leave."""
+    """Return a name as a safe Markdown code span."""
     shown = text if text.isprintable() else json.dumps(text)
     shown = re.sub(r"\s+", " ", shown).replace("`", "'").replace("|", "\\|")
     return f"`{shown}`" if shown.strip() else "`(blank)`"
 
 
 def readme(
-    manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titles: dict[str, str], signed: bool = False
+    manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titles: Mapping[str, str], signed: bool = False
 ) -> str:
-    """The page of a release whose cells are in a file, with its side tables and what stands in them."""
+    """Return the README of a release in a file, with its side tables."""
     files = [("datapackage.json", "the description for programs: columns, values, requirements, checksums")]
     files += [(data, "the records"), *sides]
     files += [("datapackage.sig", "the holder's signature over datapackage.json")] if signed else []
@@ -102,7 +102,7 @@ def readme(
         mechanism="" if manifest.mechanism is None else f"\n{IGNORED}\n",
         first=json.dumps(manifest.columns[0].name) if manifest.columns else "",
         signed=SIGNED if signed else UNSIGNED,
-        **_commands(data, [one.name for one in manifest.columns if one.side == SETS]),
+        **_commands(data, {one.name: titles[one.name] for one in manifest.columns if one.side == SETS}),
     )
 
 
@@ -119,7 +119,7 @@ def _who(manifest: Manifest) -> str:
 
 
 def _meaning(columns: Sequence[Statement], data: str, weight: str | None = None) -> str:
-    """What must be known before anything is counted."""
+    """Return what a reader must know before counting anything."""
     out = ["Do not count cells as if they were the truth."]
     if weight is not None:
         out.append(f"In {code(weight)} stands how many people of the population a record stands for: weigh by it.")
@@ -145,13 +145,13 @@ def _meaning(columns: Sequence[Statement], data: str, weight: str | None = None)
 
 
 def _told(columns: Sequence[Statement]) -> str:
-    """What the parameters of designs give away."""
+    """Return what the parameters of designs disclose."""
     found = [f"{code(one.name)}: {one.design.tells}." for one in columns if one.design is not None and one.design.tells]
     return f"What the published parameters tell: {' '.join(found)}\n\n" if found else ""
 
 
 def _margins(manifest: Manifest) -> str:
-    """Which counts were published with noise, and what they spend."""
+    """Return which counts were published with noise, and their epsilon."""
     if not manifest.margins:
         return ""
     tables = "; ".join(
@@ -164,24 +164,31 @@ def _margins(manifest: Manifest) -> str:
     )
 
 
-def _commands(data: str, numbered: Sequence[str]) -> dict[str, str]:
-    """How to read the data without this package; where sets are kept once, with the lists that numbers stand for."""
+def _commands(data: str, numbered: Mapping[str, str]) -> dict[str, str]:
+    """Return how to read the data without Noren, with the lists of numbered sets. `numbered` are the columns that hold
+    numbers, with their titles, which are their names up to format 4."""
     if numbered:
         sets = f"{SETS}.parquet"
         plain = next((name for name in numbered if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)), "COLUMN")
+        read = f'import polars as pl; data, sets = pl.read_parquet("{data}"), pl.read_parquet("{sets}"); '
+        gather = "data.with_columns(sets[name].gather(data[name]) for name in sets.columns[1:])"
+        number = "[[name]]"
+        ending = ""
+        if any(name != title for name, title in numbered.items()):
+            read += f'names = {{name + "{NUMBERS}": name for name in sets.columns[1:]}}; '
+            gather = "data.with_columns(sets[name].gather(data[key]).alias(key) for key, name in names.items())"
+            ending = NUMBERS
+            gather, number = f"{gather}.rename(names)", f'[[paste0(name, "{NUMBERS}")]]'
         return {
-            "polars": (
-                f'import polars as pl; data, sets = pl.read_parquet("{data}"), pl.read_parquet("{sets}"); '
-                "data.with_columns(sets[name].gather(data[name]) for name in sets.columns[1:])"
-            ),
+            "polars": read + gather,
             "r": (
                 f"data <- {_read_in_r(data)}; "
                 f'sets <- arrow::read_parquet("{sets}"); '
-                "for (name in names(sets)[-1]) data[[name]] <- sets[[name]][data[[name]] + 1]"
+                f"for (name in names(sets)[-1]) data[[name]] <- sets[[name]][data{number} + 1]"
             ),
             "sql": (
                 f"SELECT sets.\"{plain}\" FROM '{data}' AS data JOIN '{sets}' AS sets "
-                f'ON data."{plain}" = sets.{SET_KEY} LIMIT 10;'
+                f'ON data."{plain}{ending}" = sets.{SET_KEY} LIMIT 10;'
             ),
         }
     if data.endswith(".csv"):

@@ -1,22 +1,23 @@
-"""A release as the recipient holds it: cells, manifest, and the questions that can be asked of them."""
+"""A release as the recipient holds it: cells, manifest, and the questions that it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noren.errors import QueryError, ReleaseError
-from noren.estimates.counts.estimate import Count, Estimate
+from noren.estimates.counts.estimate import Count, Estimate, notes_of
+from noren.files import DESCRIPTOR
 from noren.models.verdict import Verdicts
-from noren.release.answers import answer
+from noren.release.answers import SeveralRows, answer
 from noren.release.manifest import Manifest, VerdictEntry
-from noren.release.measured import demand_level
 from noren.release.package import (
-    DESCRIPTOR,
     FileFormat,
     aside,
     read_package,
@@ -25,18 +26,17 @@ from noren.release.package import (
 )
 from noren.release.published import Published
 from noren.release.set_tally import SetTally
-from noren.release.several import SeveralRows
-from noren.release.sides import write_sides
 from noren.release.signature import read_signature
-from noren.release.statistics import Statistics
-from noren.release.store import Store
+from noren.release.statistics import Statistics, demand_level
+from noren.release.store import KeptStore, MemoryStore, Store, write_sides
 from noren.secret.signing import PublicKey, SigningKey, signing_key
 from noren.sources.place import STORES, Place, Spot, place_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.estimates.imputation.tables import Imputations
+    from noren.estimates.imputation import Imputations
+    from noren.release.guesses import Guess
 
 SCHEMES = ("postgresql://", "postgres://")
 EXPAND_LIMIT = 1_000_000
@@ -45,7 +45,7 @@ ANSWER = ("count", "std_error", "low", "high")
 
 
 class Release(Statistics, Published):
-    """What is published: the cells and the manifest, and nothing that came before them."""
+    """A release: the published cells and the manifest, without anything of the original."""
 
     def __init__(self, manifest: Manifest, store: Store, path: Spot | None = None) -> None:
         title = str(path or manifest.title or "release")
@@ -65,12 +65,20 @@ class Release(Statistics, Published):
 
     @property
     def verdicts(self) -> Verdicts[VerdictEntry]:
-        """Every requirement on every column: asked, achieved, holds, and on which ground."""
+        """Return the verdict on every requirement and column: required, achieved, holds, and its basis."""
         return Verdicts(self.manifest.verdicts)
+
+    @cached_property
+    def guesses(self) -> tuple[Guess, ...]:
+        """Return the share of right guesses at every secret, for an adversary who reads the release; measured without
+        the original."""
+        from noren.release.guesses import measure_guesses
+
+        return measure_guesses(self)
 
     @property
     def margins(self) -> tuple[pl.DataFrame, ...]:
-        """The counts that were published with noise, each as a frame: the columns, count and std_error of the noise.
+        """Return the noised margins, each as a frame with its columns, count and std_error of the noise.
 
         `estimate`, `mean` and `regress` use them; they need not be used by hand. Counts may be negative.
         """
@@ -87,21 +95,43 @@ class Release(Statistics, Published):
                 for name, own, codes in zip(table.names, labels, grid, strict=True)
             }
             error = np.full(table.counts.size, table.variance**0.5)
-            out.append(pl.DataFrame(shown | {_free("count", table.names): table.counts.ravel(), "std_error": error}))
+            out.append(
+                pl.DataFrame(shown | {free_name("count", table.names): table.counts.ravel(), "std_error": error})
+            )
         return tuple(out)
 
     @property
     def directory(self) -> Path | None:
-        """Where it lies on this machine's disks; None for one in memory, in a base or in a store."""
+        """Return the directory of the release; None if it is in memory, in a database or in object storage."""
         return self.path if isinstance(self.path, Path) else None
 
     @property
     def signer(self) -> PublicKey | None:
-        """Who signed the directory it was read from; None if nobody did. Compare it with the holder's key."""
+        """Return the signer of the directory, or None. Compare it with the holder's key."""
         return None if self.path is None else read_signature(self.path / DESCRIPTOR)
 
+    def describe(self) -> str:
+        """Return about ten lines on what can be asked, what is refused, and how precise answers are.
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"town": ["Ulm"] * 200, "job": ["cook", "clerk", "miner", "nurse"] * 50})
+        >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+        >>> print(nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse])).describe())
+        200 people; 2 columns.
+        Published exactly: town.
+        Sets or changed values: job (2 of 4 values).
+        Ask: estimate, count, mean, variance, quantile, correlation, difference, ratio, regress, test, impute.
+        Approximate half-width of 95% intervals from 200 records, for equally frequent values:
+          share of one value: job +-0.085;
+          slope per standard deviation: job +-0.240 with an exact column.
+        """
+        from noren.release.describe import describe
+
+        return describe(self)
+
     def frame(self) -> pl.DataFrame:
-        """The published table; a decoy cell and a set of terms are lists in domain order."""
+        """Return the published table as a frame; decoy sets and sets of terms are lists in domain order."""
         import polars as pl
         import pyarrow as pa
 
@@ -118,17 +148,18 @@ class Release(Statistics, Published):
         return frame
 
     def expand(self, limit: int = EXPAND_LIMIT) -> pl.DataFrame:
-        """The un-aggregated form: one row per combination of a record's sets (paper 000, Table III (b)).
+        """Return the un-aggregated form: one row per combination of a record's possible values (paper 000, Table III
+        (b)).
 
-        `record` numbers the published records, so that rows of one record can be told apart (`record_` where a
+        `record` numbers the published records, so that rows of one record can be distinguished (`record_` where a
         published column has that name).
         """
         if self.rows_per_record > 1:
-            raise QueryError("this release has one row per possible value already.", hint="Use frame().")
+            raise QueryError("this release already has one row per possible value.", hint="Use frame().")
         if terms := [column.name for column in self.statements if column.terms is not None]:
             raise QueryError(
-                "this release has sets of terms, all of which a record has, and no sets of possible values to expand.",
-                hint=f"frame().explode({terms[0]!r}) has one row per record and term.",
+                "this release has no sets of possible values to expand; a record has all terms of its set.",
+                hint=f"Use frame().explode({terms[0]!r}) for one row per record and term.",
             )
         drawn = {name: design for name, design in self.designs.items() if self.column(name).kinds is None}
         if not drawn and any(column.hides for column in self.statements):
@@ -142,7 +173,7 @@ class Release(Statistics, Published):
                 f"the expanded form would have {rows:,} rows, more than {limit:,}.",
                 hint="Raise limit, or analyse the release as it is: estimate() never expands it.",
             )
-        frame = self.frame().with_row_index(_free("record", self.columns))
+        frame = self.frame().with_row_index(free_name("record", self.columns))
         for name in drawn:
             frame = frame.explode(name)
         return frame
@@ -152,7 +183,7 @@ class Release(Statistics, Published):
     def save(
         self, path: str | Path, file_format: FileFormat = "parquet", *, sign: SigningKey | str | Path | None = None
     ) -> Path:
-        """Write a release directory. It must not exist; nothing half-written is ever left under its name.
+        """Write the release to a new directory. If writing fails, nothing is left under its name.
 
         `sign` is a signing key or its file (`noren key new`); without it the release is not signed.
         """
@@ -167,7 +198,7 @@ class Release(Statistics, Published):
         return target
 
     def publish(self, address: str, *, grant: Sequence[str] = ()) -> str:
-        """Write it into a schema of a PostgreSQL base ("postgresql://host/base?schema=patients_2026").
+        """Write the release into a schema of a PostgreSQL database ("postgresql://host/base?schema=patients_2026").
 
         The schema must not exist; one transaction, so that whatever stops it leaves nothing. The roles in `grant` may
         read it, and nobody else but its owner. `open_release` takes the same address.
@@ -194,11 +225,11 @@ class Release(Statistics, Published):
         model: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Imputations:
-        """Complete tables that the release leaves plausible, for tools that need one value in each cell.
+        """Return imputed complete tables that fit the release, for tools that need one value in each cell.
 
-        They tell nothing that the release does not. Where all hidden columns were drawn by a design and tell enough of
-        every two columns, they follow all associations of two columns (`model="pairs"`), and pooled intervals of what
-        one and two columns tell hold (`.holds`). Elsewhere they are drawn from the posterior of a mixture
+        They disclose nothing that the release does not. Where all hidden columns were drawn by a design and tell enough
+        of every two columns, they follow all associations of two columns (`model="pairs"`), and pooled intervals of
+        what one and two columns tell hold (`.holds`). Elsewhere they are drawn from the posterior of a mixture
         (`"mixture"`): good for machine learning, but their intervals are too narrow, so they are not for inference.
         `classes` is the most classes of records the mixture may use, `impossible` lists combinations that nobody has
         (`[{"sex": "male", "births": "2"}]`).
@@ -212,7 +243,7 @@ class Release(Statistics, Published):
         >>> len(tables), tables[0].columns, tables[0].height
         (2, ['town', 'job'], 40)
         """
-        from noren.estimates.imputation.tables import impute
+        from noren.estimates.imputation import impute
 
         made = impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
         return replace(made, rows_are_people=not SeveralRows.of(self.manifest).told)
@@ -230,7 +261,7 @@ class Release(Statistics, Published):
         progress: Callable[[int, float], None] | None = None,
         weighted: bool | None = None,
     ) -> Estimate:
-        """Counts of a cross tabulation with standard errors and intervals.
+        """Estimate the counts of a cross tabulation, with standard errors and intervals.
 
         `by` names columns, hierarchy levels ("zip@2") or intervals ("age/10"); `where` restricts other columns or the
         same ones to some values. The intervals speak of the original table's counts, or with `population=True` of
@@ -266,7 +297,7 @@ class Release(Statistics, Published):
         demand_level(level)
         result = answer(self, names, where or {}, estimator, level, population, progress, weighted)
         shown = result.shown
-        titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
+        titles = tuple(free_name(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
         grid = np.indices(result.counts.shape[: len(shown)]).reshape(len(shown), -1)
         frame = pl.DataFrame(
             {
@@ -302,7 +333,7 @@ class Release(Statistics, Published):
         population: bool = False,
         weighted: bool | None = None,
     ) -> Count:
-        """How many records meet all conditions, with an interval.
+        """Estimate how many records meet all conditions, with an interval.
 
         Conditions are as in `estimate`: values, hierarchy nodes, terms (`{"signs": {"all": ["cough", "fever"]}}`).
 
@@ -330,16 +361,17 @@ class Release(Statistics, Published):
             records=result.records,
             assumes=result.assumes,
             design_effect=result.diagnostics.get("design_effect"),
+            notes=notes_of(result.diagnostics),
         )
 
 
 def is_address(place: Any) -> bool:
-    """Whether a place is in a base and not on a disk."""
+    """Return whether a place is in a database and not on a disk."""
     return isinstance(place, str) and place.startswith(SCHEMES)
 
 
 def is_release(place: Any) -> bool:
-    """Whether a table is a release, by what it is called: an open one, a directory, a schema of a base."""
+    """Return whether an object or address is a release: an open one, a directory, or a schema of a database."""
     if is_address(place):
         from noren.sources.postgres import Address
 
@@ -350,26 +382,35 @@ def is_release(place: Any) -> bool:
     return isinstance(place, Release | Place) or (isinstance(place, str | Path) and Path(place).is_dir())
 
 
-def _free(name: str, taken: Container[str]) -> str:
-    """The name, with underscores until it is not taken."""
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return the name, with underscores added until it is unused."""
     while name in taken:
         name += "_"
     return name
 
 
+def keep_cells(release: Release) -> Release:
+    """Return the same release, which reads every column once and keeps it."""
+    if isinstance(release.store, KeptStore | MemoryStore):
+        return release
+    out = copy(release)
+    out.store = KeptStore(release.store)
+    return out
+
+
 def open_release(path: str | Path | Place | Release) -> Release:
-    """Open a release: a directory, a place in a store ("s3://bucket/patients"), or a schema of a PostgreSQL base
-    ("postgresql://host/base?schema=patients").
+    """Open a release: a directory, an address in object storage ("s3://bucket/patients"), or a schema of a PostgreSQL
+    database ("postgresql://host/base?schema=patients").
 
     Checksums are compared, and a damaged or incomplete one is refused.
 
-    A release that is open already is given back, so that every verb takes either.
+    A release that is already open is returned unchanged, so every verb takes either.
 
     >>> import noren as nr
     >>> nr.open_release("nowhere")
     Traceback (most recent call last):
-    noren.errors.ReleaseError: nowhere: no release here (datapackage.json is missing).
-      Hint: Name the directory of a release.
+    noren.errors.ReleaseError: nowhere: this is not a release (datapackage.json is missing).
+      Hint: Give the directory of a release.
     """
     if isinstance(path, Release):
         return path

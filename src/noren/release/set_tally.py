@@ -1,4 +1,5 @@
-"""Which sets a release shows, while its cells are made: where they are few, each is kept once and cells are numbers."""
+"""Collects the sets of a release while its cells are made; if they are few, each is stored once and cells are
+numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.statements.set import SET_KEY
+from noren.statements.set import NUMBERS, SET_KEY
 from noren.statements.set_cells import SetOrder, code_dtype, numberable, numbered
 
 LEAST_ROWS = 10_000
@@ -24,8 +25,10 @@ class SetTally:
     def __init__(self, columns: Sequence[Statement]) -> None:
         self._statements = tuple(columns)
         self._orders: dict[str, SetOrder] = {}
+        names = {column.name.casefold() for column in columns}
         for column in columns:
-            fits = isinstance(column, SetStatement) and column.name.casefold() != SET_KEY
+            name = column.name.casefold()
+            fits = isinstance(column, SetStatement) and name != SET_KEY and name + NUMBERS not in names
             if fits and numberable(column.d, column.values_per_record):
                 self._orders[column.name] = SetOrder.of(column.d, column.values_per_record)
         self._seen = {name: np.zeros(order.nowhere + 1, bool) for name, order in self._orders.items()}
@@ -34,7 +37,7 @@ class SetTally:
 
     @classmethod
     def of(cls, columns: Sequence[Statement], batches: Iterable[CellBatch]) -> SetTally:
-        """What a table shows whose cells are there already."""
+        """Collect the sets of a finished table."""
         out = cls(columns)
         for batch in batches:
             out.numbered(batch)
@@ -42,8 +45,8 @@ class SetTally:
 
     @classmethod
     def expecting(cls, columns: Sequence[Statement], rows: int) -> SetTally:
-        """What a table of so many rows shows if it shows every set of columns whose sets are few beside its rows: for
-        cells that are made elsewhere. `narrowed` takes back what did not occur."""
+        """Assume that a table of so many rows shows all sets of columns with few sets, for cells that are made
+        elsewhere. `narrowed` removes those that do not occur."""
         out = cls(columns)
         out._rows = rows
         for name, order in list(out._orders.items()):
@@ -54,14 +57,14 @@ class SetTally:
         return out
 
     def narrowed(self, seen: Mapping[str, NDArray[np.bool_]]) -> SetTally:
-        """The same of the sets that occur."""
+        """Return the tally of the sets that occur."""
         out = type(self).expecting(self._statements, self._rows)
         for name, found in seen.items():
             out._seen[name][:-1] = found
         return out
 
     def numbered(self, batch: CellBatch) -> dict[str, Cells]:
-        """The same cells with sets as numbers among all sets, which are kept in mind."""
+        """Return the same cells with sets as numbers among all sets, which are recorded."""
         out = dict(batch)
         for name, order in self._orders.items():
             ids = order.numbers(batch[name])  # type: ignore[arg-type]
@@ -71,7 +74,7 @@ class SetTally:
         return out
 
     def columns(self) -> tuple[Statement, ...]:
-        """The columns as they are written: with a table of the sets that occur, where these are few."""
+        """Return the columns as written: with a table of the sets that occur, if these are few."""
         out: list[Statement] = []
         for column in self._statements:
             if not isinstance(column, SetStatement):
@@ -93,7 +96,7 @@ class SetTally:
         return tuple(out)
 
     def written(self, batch: CellBatch) -> dict[str, Cells]:
-        """The cells of `columns()`, with numbers among the sets that occur."""
+        """Return the cells of `columns()`, with numbers among the sets that occur."""
         out = dict(batch)
         for name, place in self._places.items():
             table = self._tables[name]

@@ -24,39 +24,40 @@ def write_signature(descriptor: Path, key: SigningKey) -> None:
 
 
 def read_signature(descriptor: Spot) -> PublicKey | None:
-    """Who signed the release; None if nobody did. A signature that does not fit is refused."""
+    """Return the signer of the release, or None; an invalid signature is refused."""
     path = descriptor.with_name(SIGNATURE)
     if not path.exists() and not path.is_symlink():
         return None
     if path.is_symlink() or not path.is_file():
-        raise _refused(path, "it is no file")
+        raise _refused(path, "it is not a file")
     with path.open("rb") as file:
         found = Signature.parse(file.read(MOST_BYTES))
     if found is None:
-        raise _refused(path, "it is not a signature, or not a whole one")
+        raise _refused(path, "it is not a complete signature")
     if not found.covers(descriptor.read_bytes()):
-        raise _refused(path, f"{descriptor.name} is not what was signed")
+        raise _refused(path, f"{descriptor.name} differs from what was signed")
     return found.signer
 
 
 def demand_signer(descriptor: Spot, signer: PublicKey | str | os.PathLike[str]) -> PublicKey:
-    """Refuse a release that this signer did not sign."""
+    """Refuse a release that the required signer did not sign."""
     wanted = signer if isinstance(signer, PublicKey) else PublicKey.load(signer)
     found = read_signature(descriptor)
     if found is None:
         raise ReleaseError(
-            f"{descriptor.parent}: it is not signed ({SIGNATURE} is missing), and a signer was asked for.",
+            f"{descriptor.parent}: it is not signed ({SIGNATURE} is missing), but a signer was required.",
             hint="Do not use it; ask the holder for the signed release.",
         )
     if found != wanted:
         raise ReleaseError(
-            f"{descriptor.parent}: signed by {found.fingerprint}, and not by {wanted.fingerprint}, as was asked for.",
-            hint="Do not use it; ask the holder which key is theirs.",
+            f"{descriptor.parent}: it is signed by {found.fingerprint}, not by the required signer "
+            f"{wanted.fingerprint}.",
+            hint="Do not use it; ask the holder for their public key.",
         )
     return found
 
 
 def _refused(path: Spot, why: str) -> ReleaseError:
     return ReleaseError(
-        f"{path}: the signature does not hold: {why}.", hint="Do not use it; ask the holder for it again."
+        f"{path}: the signature is not valid: {why}.", hint="Do not use it; ask the holder for it again."
     )

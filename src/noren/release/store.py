@@ -1,8 +1,11 @@
-"""Where the cells of a published table are: in memory, or in a file that is read column by column."""
+"""Stores of the cells of a published table, in memory or in files read column by column, and of side tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,13 +26,13 @@ LEVEL = 1
 
 
 def rows_at_once(columns: Sequence[Statement]) -> int:
-    """Rows of a batch, fewer for wide tables, so that memory depends neither on length nor on width."""
+    """Return the number of rows of a batch, fewer for wide tables, so that memory is bounded."""
     values = sum(column.values_per_record for column in columns)
     return max(1024, min(MOST_ROWS, VALUES_AT_ONCE // values))
 
 
 class Store(Protocol):
-    """Cells by column, in batches."""
+    """A protocol: cells by column, in batches."""
 
     def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]: ...
 
@@ -47,8 +50,30 @@ class MemoryStore:
             yield take(wanted, slice(start, start + MOST_ROWS * 4))
 
 
+class KeptStore:
+    """The cells of another store; a column that was read is kept for later work."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: dict[str, Cells] = {}
+        self._found: dict[str, Any] = {}
+
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
+        missing = [column for column in columns if column.name not in self._kept]
+        if missing and (found := list(self._store.batches(missing))):
+            self._kept |= concat(found)
+        if all(column.name in self._kept for column in columns):
+            yield {column.name: self._kept[column.name] for column in columns}
+
+    def remembered(self, what: str, made: Callable[[], Any]) -> Any:
+        """Return a cached result computed from all cells, or compute it."""
+        if what not in self._found:
+            self._found[what] = made()
+        return self._found[what]
+
+
 class PeopleStore:
-    """Cells of another store and, for the holder's own checks, whose row each is."""
+    """The cells of another store with the person of each row, for the holder's own checks."""
 
     def __init__(self, store: Store, people: NDArray[np.int64]) -> None:
         self._store = store
@@ -63,12 +88,12 @@ class PeopleStore:
 
 
 def names_people(store: Store) -> bool:
-    """Whether the store says whose row each is."""
+    """Return whether the store knows the person of each row."""
     return isinstance(store, PeopleStore)
 
 
 class ParquetStore:
-    """Cells in data.parquet, or in several files one after the other."""
+    """Cells in data.parquet, or in several files."""
 
     def __init__(self, *paths: Spot) -> None:
         self.paths = paths
@@ -78,25 +103,29 @@ class ParquetStore:
             yield from self.part(path, None, columns)
 
     def parts(self) -> list[tuple[Spot, tuple[int, ...]]]:
-        """All files and their row groups: what can be read apart."""
+        """Return all files and their row groups, which can be read separately."""
         import pyarrow.parquet as pq
 
         return [(path, tuple(range(pq.read_metadata(readable(path)).num_row_groups))) for path in self.paths]
 
     @staticmethod
     def part(path: Spot, groups: Sequence[int] | None, columns: Sequence[Statement]) -> Iterator[CellBatch]:
-        """The cells in some row groups of a file, or in all of it."""
+        """Return the cells in some row groups of a file, or in all of it."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         texts = [found for column in columns if (found := column.texts_path) is not None]
-        names = [column.name for column in columns]
         try:
             with pq.ParquetFile(readable(path), read_dictionary=texts, pre_buffer=False) as file:
+                there = set(file.schema_arrow.names)
+                titles = {one.name: one.name if one.name in there else one.parquet_title for one in columns}
+                names = list(titles.values())
                 wanted = range(file.num_row_groups) if groups is None else groups
                 for group in wanted:  # a batch of lists of texts must not span two of them
                     for batch in file.iter_batches(rows_at_once(columns), row_groups=[group], columns=names):
-                        yield {column.name: column.from_parquet(batch.column(column.name)) for column in columns}
+                        yield {
+                            column.name: column.from_parquet(batch.column(titles[column.name])) for column in columns
+                        }
         except (pa.ArrowException, KeyError, OSError, UnicodeError):
             raise ReleaseError(
                 f"{path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
@@ -104,7 +133,7 @@ class ParquetStore:
 
 
 class CsvStore:
-    """Cells in data.csv; a set is a JSON array, and texts like formulas stand behind an apostrophe."""
+    """Cells in data.csv; a set is a JSON array, and texts like formulas have an apostrophe before them."""
 
     def __init__(self, path: Path, escaped: bool = True) -> None:
         self.path = path
@@ -127,7 +156,7 @@ class CsvStore:
             raise ReleaseError(error.message, hint="Ask for the release again.") from None
 
     def _title(self, column: Statement, there: Sequence[str]) -> str:
-        """How the file calls a column: by its name, or by a title that says what its cells are."""
+        """Return the file's name of a column, or its title if the cells are numbers of sets or groups."""
         names = [guarded_text(one) if self.escaped else one for one in (column.name, column.csv_title)]
         return names[0] if names[0] in there else names[1]
 
@@ -136,22 +165,21 @@ class CsvStore:
 
 
 def store_for(path: Spot, escaped: bool = True, *more: Spot) -> Store:
-    """The cells in a file, and in more files that continue it."""
+    """Return the store of the cells in a file, and in further files."""
     return CsvStore(path, escaped) if isinstance(path, Path) and path.suffix == ".csv" else ParquetStore(path, *more)
 
 
 def titles_of(path: Spot, columns: Sequence[Statement]) -> dict[str, str]:
-    """How a file calls its columns. In CSV nothing but the title tells numbers of groups from values."""
-    names = {column.name for column in columns}
-    if path.suffix != ".csv":
-        return {name: name for name in names}
-    titles = {one.name: one.name if one.csv_title in names else one.csv_title for one in columns}
-    return {name: guarded_text(title) for name, title in titles.items()}
+    """Return the titles of columns in a file: columns of numbers of groups and sets have other names than columns of
+    values."""
+    names, plain = {column.name for column in columns}, path.suffix == ".csv"
+    own = {one.name: one.csv_title if plain else one.parquet_title for one in columns}
+    titles = {name: name if title in names else title for name, title in own.items()}
+    return {name: guarded_text(title) for name, title in titles.items()} if plain else titles
 
 
 def write_data(path: Spot, columns: Sequence[Statement], batches: Iterable[CellBatch], sink: Any = None) -> int:
-    """Write the cells to a Parquet or CSV file, batch by batch, or what that file would be to a sink. Returns the
-    number of rows."""
+    """Write the cells to a Parquet or CSV file, or its bytes to a sink, batch by batch; return the number of rows."""
     import pyarrow as pa
 
     plain = path.suffix == ".csv"
@@ -163,7 +191,7 @@ def write_data(path: Spot, columns: Sequence[Statement], batches: Iterable[CellB
             if plain:
                 named = {titles[c.name]: guarded(c.to_csv(batch[c.name])) for c in columns}
             else:
-                named = {c.name: c.to_parquet(batch[c.name]) for c in columns}
+                named = {titles[c.name]: c.to_parquet(batch[c.name]) for c in columns}
             table = pa.table(named)
             writer = writer if writer is not None else _writer(path, table.schema, sink)
             writer.write_table(table)
@@ -186,7 +214,7 @@ def _writer(path: Spot, schema: Any, sink: Any = None) -> Any:
 
 
 def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
-    """Row groups of a size that a reader can hold, whatever the batches were."""
+    """Yield row groups of a bounded size, whatever the batches were."""
     waiting: list[CellBatch] = []
     rows = 0
     for batch in batches:
@@ -207,7 +235,7 @@ def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
 
 
 def write_side(path: Spot, columns: dict[str, Any], sink: Any = None) -> None:
-    """Write a table that stands beside the data, or what its file would be to a sink."""
+    """Write a side table to a file, or its bytes to a sink."""
     import pyarrow as pa
 
     if path.suffix == ".csv":
@@ -224,8 +252,8 @@ def write_side(path: Spot, columns: dict[str, Any], sink: Any = None) -> None:
 
 
 def read_side(path: Spot, escaped: bool = True, texts: Sequence[str] = ()) -> dict[str, Any]:
-    """The columns of a side table. In CSV, `escaped` texts stand behind apostrophes; in Parquet, `texts` are read as
-    dictionaries, so that an entry which no row names is seen."""
+    """Read the columns of a side table. In CSV, `escaped` texts have apostrophes; in Parquet, `texts` are read as
+    dictionaries, so that unused entries are seen."""
     import pyarrow as pa
 
     if path.suffix == ".parquet":
@@ -248,3 +276,115 @@ def _joined(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks()
+
+
+# ---------------------------------------------------------------------- files of data
+
+
+WHOLE = ("data.parquet", "data.csv")
+"""How the one file of the data is called."""
+NAME = "data-{:05}.parquet"
+PART = re.compile(r"data-\d{5,}\.parquet")
+"""How the files are called where they are several,"""
+ALL = "data-*.parquet"
+"""and how all of them are named at once."""
+
+
+def checksum(path: Spot) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several files of data."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Spot) -> Part:
+        return cls(path.name, path.stat().st_size, checksum(path))
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        return {"path": self.name, "bytes": self.bytes, "hash": f"sha256:{self.sha256}"}
+
+
+def listed(resource: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return name, size and checksum of every file of a resource; raise ValueError if its two lists differ."""
+    parts = resource.get("parts")
+    if parts is not None and (not parts or [item["path"] for item in parts] != resource["path"]):
+        raise ValueError("two lists of files")
+    return [(item["path"], item["bytes"], item["hash"]) for item in parts or [resource]]
+
+
+def are_known(resource: Mapping[str, Any]) -> bool:
+    """Return whether the files have the names of data files, each once."""
+    names = [name for name, _, _ in listed(resource)]
+    if "parts" not in resource:
+        return names[0] in WHOLE
+    return all(isinstance(name, str) and PART.fullmatch(name) for name in names) and len(set(names)) == len(names)
+
+
+def title_of(path: Spot) -> str:
+    """Return the README's name of the data of which this is a file."""
+    return ALL if PART.fullmatch(path.name) else path.name
+
+
+# ---------------------------------------------------------------------- side tables of a release
+
+
+def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:
+    """Return the side tables that columns need, by name, each with its columns."""
+    out: dict[str, list[Statement]] = {}
+    for column in columns:
+        if column.side is not None:
+            out.setdefault(column.side, []).append(column)
+    return dict(sorted(out.items(), key=lambda item: _place(item[0])))
+
+
+def _place(stem: str) -> tuple[str, int]:
+    """Return the position of a side table by kind and number; one that all columns share has no number."""
+    kind, _, number = stem.rpartition("-")
+    return (kind, int(number)) if kind else (stem, 0)
+
+
+def side_columns(sharing: Sequence[Statement]) -> dict[str, Any]:
+    """Return the columns of a side table, combined from the columns that share it."""
+    out: dict[str, Any] = {}
+    for column in sharing:
+        for name, cells in column.side_columns().items():
+            if name not in out or len(cells) > len(out[name]):
+                out[name] = cells
+    return out
+
+
+def side_fields(sharing: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Return the columns of a side table as fields of a data package."""
+    return list({field["name"]: field for column in sharing for field in column.side_fields()}.values())
+
+
+def write_sides(directory: Path, columns: Iterable[Statement], suffix: str) -> None:
+    """Write every side table once."""
+    for name, sharing in sides(columns).items():
+        write_side(directory / f"{name}{suffix}", side_columns(sharing))
+
+
+def with_sides(directory: Spot, columns: Sequence[Statement], suffix: str, escaped: bool = True) -> list[Statement]:
+    """Return the columns with the content of the side tables in the directory."""
+    import pyarrow as pa
+
+    found: dict[str, Statement] = {}
+    for name, sharing in sides(columns).items():
+        path = directory / f"{name}{suffix}"
+        try:
+            texts = [one for column in sharing if (one := column.side_texts) is not None]
+            told = sharing[0].read_side(read_side(path, escaped, texts))
+            found |= {column.name: column.with_side(told) for column in sharing}
+        except (pa.ArrowException, DataError, KeyError, ValueError, TypeError, OSError):
+            titles = ", ".join(repr(column.name) for column in sharing)
+            message = f"{path}: it is not the table that {titles} needs."
+            raise ReleaseError(message, hint="Ask for the release again.") from None
+    return [found.get(column.name, column) for column in columns]

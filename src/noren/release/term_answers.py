@@ -1,4 +1,4 @@
-"""Counts of records by the terms they publish, with bounds that hold whatever terms were left out.
+"""Counts of records by their published terms, with bounds that hold for all suppressed terms.
 
 A record publishes some of its terms, never one that it has not. So a condition that more terms cannot unmeet is surely
 met by the records whose published terms meet it, and may be met by any other: nothing says how many terms a record
@@ -20,13 +20,13 @@ from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.tabulate import HARD, Tabulation, tabulate_bounded
 from noren.statements import TermCells
 
-LEFT_OUT = "a term that a record does not publish is one it does not have"
-OVERLAP = "a record counts for each of its terms, so the rows overlap"
+LEFT_OUT = "suppressed terms count as absent"
+OVERLAP = "a record counts once for each of its terms, so rows overlap"
 
 
 @dataclass(frozen=True)
 class AskedTerms:
-    """What a question asks about terms: the records that surely meet its conditions, and a column term by term."""
+    """The part of a question about terms: the records that certainly meet its conditions, and a column term by term."""
 
     sure: NDArray[np.bool_]
     listed: TermCells | None = None
@@ -43,7 +43,7 @@ def tabulate_terms(
     suppressed: int = 0,
     progress: Callable[[int, float], None] | None = None,
 ) -> Tabulation:
-    """Count the records that surely meet the conditions on terms, one dimension per axis.
+    """Count the records that certainly meet the conditions on terms, one dimension per axis.
 
     A column asked for term by term adds a dimension in front. Each of its rows is what a condition on that term alone
     gives.
@@ -68,7 +68,7 @@ def _tabulated(
     estimator: str,
     progress: Callable[[int, float], None] | None,
 ) -> Tabulation:
-    """The table of some records; without axes their number, which is known."""
+    """Return the table of some records; without axes their number."""
     if not axes:
         number = np.full(1, float(len(rows)))
         return _sure(number, number)
@@ -79,13 +79,13 @@ def _tabulated(
 
 
 def _sure(counts: NDArray[np.float64], high: NDArray[np.float64]) -> Tabulation:
-    """Records counted by what they publish."""
+    """Return records counted by their published terms."""
     unknown, source = np.full_like(counts, np.nan), np.full(counts.shape, "hard")
     return Tabulation(counts, unknown, counts, high, "published terms", source, 0, "", {"bounds": "hard"})
 
 
 def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
-    """The sure records that publish a term, for every term."""
+    """Return for every term the records that publish it."""
     cells = asked.listed
     assert cells is not None
     entries = np.flatnonzero(asked.sure[cells.owner])
@@ -96,7 +96,7 @@ def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
 
 
 def _stacked(tables: Sequence[Tabulation], axes: int) -> Tabulation:
-    """Tables of single terms on top of each other."""
+    """Stack tables of single terms."""
     arrays: dict[str, Any] = {
         name: np.array([getattr(table, name) for table in tables]).reshape(len(tables), *[1] * axes)
         for name in ("counts", "std_error", "low", "interval")
@@ -113,7 +113,7 @@ def _stacked(tables: Sequence[Tabulation], axes: int) -> Tabulation:
 
 
 def _assumes(coarse: str, asked: AskedTerms) -> str:
-    """What the counts rest on: what general values rest on, and that nothing was left out."""
+    """Return the assumption behind the counts: that of generalised values, and that no term was suppressed."""
     given = coarse.removesuffix(HARD).rstrip("; ")
     parts = [LEFT_OUT, *([OVERLAP] if asked.listed is not None else [])]
     parts += [given] if given and not given.startswith("nothing") else []

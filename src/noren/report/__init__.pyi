@@ -1,9 +1,9 @@
-"""The names of `noren.report`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.report` and where each lives: for type checkers, and at run time."""
 
-from noren.report.gains import attack_content as attack_content
-from noren.report.gains import final as final
-from noren.report.gains import headline as headline
-from noren.report.gains import shown_scenarios as shown_scenarios
+from noren.report.attacks import attack_content as attack_content
+from noren.report.attacks import final as final
+from noren.report.attacks import headline as headline
+from noren.report.attacks import shown_scenarios as shown_scenarios
 from noren.report.page import Page as Page
 from noren.report.page import holder_page as holder_page
 from noren.report.page import make_report as make_report

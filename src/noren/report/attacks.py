@@ -1,13 +1,13 @@
-"""The attacks on the page: all at a glance first, then each with what its adversary knows and every figure."""
+"""The attacks in the report: an overview, then each attack with its adversary and every figure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from noren.report.charts import Bar, Group, Kind, bars
-from noren.report.gains import final, headline, is_rival, is_share, shown_scenarios
-from noren.report.render import MOST, Figure, Part, Table, counted, number, percent, worst
+from noren.audit import AttackResult
+from noren.report.material import Material
+from noren.report.render import MOST, Bar, Figure, Group, Kind, Part, Table, bars, counted, number, percent, worst
 
 Result = Mapping[str, Any]
 MOST_GROUPS = 8
@@ -18,11 +18,11 @@ LONG = 240
 """Letters of a note on the page of a wide table."""
 FULL = 4
 """Targets up to which every table of an attack is listed; beyond, only what the release itself gives."""
-WORDS = "Bars for every figure and table; the same figures stand in the table that follows."
+WORDS = "Bars for every figure and table; the table below has the same figures."
 
 
 def each_attack(run: Sequence[Result], wide: bool = False) -> list[Part]:
-    """Every attack that was run, with what its adversary knows and all its figures; of a wide table the worst only."""
+    """Render every attack with its adversary and all its figures; of a wide table only the worst."""
     kinds: dict[str, list[Result]] = {}
     for result in run:
         kinds.setdefault(result["attack"], []).append(result)
@@ -30,13 +30,13 @@ def each_attack(run: Sequence[Result], wide: bool = False) -> list[Part]:
 
 
 def about(result: Result) -> str:
-    """What is attacked, in words."""
+    """Return the target of an attack, in words."""
     names = result["target"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def overview(run: Sequence[Result]) -> Part | None:
-    """One figure of every attack, where there are several: before, in the raw table if known, in this release."""
+    """Render one figure of every attack, if there are several: before, in the raw table if known, in this release."""
     if len(run) < 2:
         return None
     rest, run = counted(run), worst(run, _gain)
@@ -70,13 +70,13 @@ def overview(run: Sequence[Result]) -> Part | None:
 
 
 def _gain(result: Result) -> float:
-    """By how much the figure that stands for an attack rises."""
+    """Return by how much the main figure of an attack rises."""
     name = headline(result)
     return 0.0 if name is None else (final(result)["summary"][name] or 0.0) - (result["baseline"].get(name) or 0.0)
 
 
 def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Part:
-    """One attack on all its targets, or on the worst of many."""
+    """Render one attack on all its targets, or on the worst of many."""
     most = FEW if wide else MOST
     rest, results = counted(results, most), worst(results, _gain, most)
     brief = wide or len(results) > FULL
@@ -112,7 +112,7 @@ def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Par
 
 
 def _lines(scenario: Mapping[str, Any]) -> str:
-    """How many were measured, and of how many where that is a sample."""
+    """Describe how many lines were measured, and of how many in a sample."""
     of = f" of {scenario['of']:,}" if "of" in scenario else ""
     return f"{scenario['lines']:,}{of}"
 
@@ -129,7 +129,7 @@ def _sentence(note: str) -> str:
 def _rows(
     result: Result, figures: Sequence[str], shares: Collection[str], several: bool, brief: bool
 ) -> list[list[str]]:
-    """Before, and in every table; in brief only with the release."""
+    """Return the rows before the release and for every table; in brief only for the release."""
     head = [about(result)] if several else []
     out = [[*head, result["before"], "-", *(_figure(n in shares, result["baseline"].get(n)) for n in figures)]]
     for scenario in [final(result)] if brief else shown_scenarios(result):
@@ -147,7 +147,7 @@ def _figure(share: bool, value: Any, bounds: Any = None) -> str:
 
 
 def _groups(results: Sequence[Result]) -> list[Group]:
-    """Bars for every share of every target, or for one share of each where that would be too many."""
+    """Return bars for every share of every target, or for one share of each if there would be too many."""
     many = sum(len(result["shares"]) for result in results) > MOST_GROUPS
     out = []
     for result in results:
@@ -161,7 +161,7 @@ def _groups(results: Sequence[Result]) -> list[Group]:
 
 
 def _bars(result: Result, share: str) -> list[Bar]:
-    """One share in every table; other tables than the release are striped."""
+    """Return the bars of one share in every table; tables other than the release are striped."""
     shown = shown_scenarios(result)
     out = []
     before = result["baseline"].get(share)
@@ -175,3 +175,73 @@ def _bars(result: Result, share: str) -> list[Bar]:
         kind: Kind = "striped" if is_rival(result, scenario) else "solid"
         out.append(Bar(scenario["title"], value, percent(value), kind, low, high))
     return out
+
+
+# ---------------------------------------------------------------------- what an adversary gains
+
+
+FURTHER = {"intersection": "from one release"}
+"""Attacks that suppose more releases of the same people, and what theirs starts from."""
+RELEASE = ("release", "release-rows")
+"""What the release itself is called, where an attack compares it with other tables."""
+LEADS = (*RELEASE, "all", "all-rows")
+"""What stands for an attack as a whole: the release itself, or all published columns at once."""
+
+
+def attacks_of(material: Material) -> dict[str, Any]:
+    """Return every attack that was run, with its main figures first, and those that were not run."""
+    return {
+        "run": [attack_content(result) for result in material.attacks],
+        "not_run": [{"attack": name, "why": why} for name, why in material.not_run.items()],
+    }
+
+
+def attack_content(result: AttackResult) -> dict[str, Any]:
+    """Return one result as data: its figures, their names, and the compared tables."""
+    told = result.to_dict()
+    told["titles"] = {name: result.titles[name] for name in result.titles}
+    told["shares"] = list(result.shares)
+    told["shown"] = [scenario.name for scenario in result.shown]
+    told["before"] = FURTHER.get(result.attack, "before any release")
+    told["after"] = [*[name for name in told["shown"] if name in LEADS], told["shown"][-1]][0]
+    for scenario in told["scenarios"]:
+        scenario["bounds"] = {name: list(pair) for name, pair in scenario.get("bounds", {}).items()}
+    return told
+
+
+def shown_scenarios(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the compared tables, in the order of the result."""
+    wanted = set(result["shown"])
+    return [scenario for scenario in result["scenarios"] if scenario["name"] in wanted]
+
+
+def final(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the final scenario: the attack on the release with the largest knowledge of the adversary."""
+    return next(scenario for scenario in result["scenarios"] if scenario["name"] == result["after"])
+
+
+def is_rival(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> bool:
+    """Return whether a scenario is about another table that could have been published."""
+    return result["after"] in RELEASE and scenario["name"] not in RELEASE
+
+
+def is_share(result: Mapping[str, Any], figure: str) -> bool:
+    """Return whether a figure is a share or a probability: declared as one, or between -1 and 1 and not whole."""
+    if figure in result["shares"]:
+        return True
+    found = [result["baseline"].get(figure), *(s["summary"].get(figure) for s in shown_scenarios(result))]
+    values = [value for value in found if value is not None]
+    return all(abs(v) <= 1 for v in values) and any(v != int(v) for v in values)
+
+
+PREFERRED = ("right", "success", "mean_belief")
+"""Figures that say most about an attack, where it has them."""
+
+
+def headline(result: Mapping[str, Any]) -> str | None:
+    """Return the main share of an attack: one that is known for the release, and if possible before it."""
+    after = final(result)["summary"]
+    names = [name for name in result["shares"] if after.get(name) is not None]
+    known = [name for name in names if result["baseline"].get(name) is not None] or names
+    chosen = [name for name in PREFERRED if name in known] or known
+    return chosen[0] if chosen else None

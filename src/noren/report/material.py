@@ -1,4 +1,4 @@
-"""Everything a report is about, gathered once: a release, what was found out about it, and on which grounds.
+"""Gathers everything for a report: the release, the results of checks and attacks, and their basis.
 
 Without the original it is what anybody can compute. With it, or from a run of `anonymize`, the material is the
 holder's, and so is every page that is made from it.
@@ -7,8 +7,7 @@ holder's, and so is every page that is made from it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,19 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ahead import Begun
-from noren.audit import ATTACKS, AttackResult, Case, made
-from noren.audit.base import LARGE, apart
+from noren.audit import ATTACKS, AttackResult, Case, make_attack, order_attacks
 from noren.engines import Table, TermSearch
 from noren.errors import NAMED_FROM, NorenError, QueryError
 from noren.estimates.counts.estimate import Estimate
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.progress import Meter, Stage, quiet, silent
-from noren.release.kept import kept
-from noren.release.release import Release
-from noren.sources.held import is_file
+from noren.progress import Stage, quiet
+from noren.release.release import Release, keep_cells
 from noren.workflow.anonymize import HolderFacts, Outcome
 from noren.workflow.mechanism import Replayed, replay_methods
 from noren.workflow.prepare import read_policy
@@ -40,11 +35,12 @@ ATTACKED = 200_000
 """Records up to which a run of `anonymize` attacks its own release for the report."""
 SLOW = ("predictable",)
 """Attacks that such a run leaves to `noren report`: they may take longer than the release itself."""
+LATER = "It may take long, so run noren report with --original."
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a page is written from."""
+    """The material of a report."""
 
     release: Release
     verdicts: Sequence[Verdict]
@@ -75,19 +71,14 @@ class Material:
 
     @property
     def requirements(self) -> Sequence[Model]:
-        """What must hold: by the policy where there is one, else by the release's own claims."""
+        """Return the requirements: of the policy if there is one, otherwise the release's own claims."""
         return claimed(self.release) if self.policy is None else self.policy.require
 
     @property
     def has_classes(self) -> bool:
-        """Whether records were made to look alike: by general values or groups, or by nothing that chance decided."""
+        """Return whether quasi-identifiers were generalised or grouped, or nothing was drawn at random."""
         general = any(statement.hides and statement.design is None for statement in self.release.statements)
         return general or not self.release.designs
-
-
-def parts(release: Release, original: Any = None) -> bool:
-    """Whether work on a release is large enough for two threads, and all it reads are files, which both may read."""
-    return release.rows >= LARGE and release.directory is not None and (original is None or is_file(original))
 
 
 def gather(
@@ -98,51 +89,37 @@ def gather(
     date: datetime,
     stage: Stage = quiet,
 ) -> Material:
-    """Verify and attack a release as anybody could, or with the original as its holder can."""
+    """Verify and attack a release as anybody can, or with the original as its holder can."""
     if original is not None and policy is None:
         raise QueryError(
-            "how the original is written is not known.", hint="Give the policy that the release was made with."
+            "the original cannot be read without a policy.", hint="Give the policy that the release was made with."
         )
     rules = None if policy is None else read_policy(policy)
-    held = kept(release)
+    held = keep_cells(release)
     known = None if original is None else Truth(held, rules, original)
 
-    def checked(meter: Meter = silent) -> Material:
-        """Everything but the attacks."""
-        return Material(
-            release=held,
-            verdicts=verify(release, rules, original=known, meter=meter),
-            date=date,
-            policy=rules,
-            policy_file=_file(policy, rules),
-            original=original,
-            holder_only=original is not None,
-            suppressed=held.manifest.suppressed,
-            truth={} if known is None else _true_counts(held, known),
-            term_totals={} if known is None else _term_totals(known),
-            replays=[] if known is None or rules is None else _replays(held, known, rules),
-        )
-
-    if not parts(release, original):
-        with stage("Verifying", release.rows) as meter:
-            bare = checked(meter)
-        found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
-        return replace(bare, attacks=found, not_run=refused)
-    if known is not None:
-        with stage("Reading", None), suppress(NorenError):  # what is wrong is told by those who need it
-            _table(known)  # once, for verification and attacks
-    begun = Begun(checked)
-    try:
-        found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
-    except Exception:
-        begun()  # a release that is not what it says is refused there, with the reason
-        raise
-    with stage("Verifying", None):
-        return replace(begun(), attacks=found, not_run=refused)
+    with stage("Verifying", release.rows) as meter:
+        verdicts = verify(held, rules, original=known, meter=meter)
+    found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
+    return Material(
+        release=held,
+        verdicts=verdicts,
+        date=date,
+        policy=rules,
+        policy_file=_file(policy, rules),
+        original=original,
+        holder_only=original is not None,
+        suppressed=held.manifest.suppressed,
+        truth={} if known is None else _true_counts(held, known),
+        term_totals={} if known is None else _term_totals(known),
+        replays=[] if known is None or rules is None else _replays(held, known, rules),
+        attacks=found,
+        not_run=refused,
+    )
 
 
 def _true_counts(release: Release, known: Truth) -> dict[str, NDArray[np.float64]]:
-    """How often each value of a column that does not say its values occurs in the original."""
+    """Count the values of a column in the original if the column does not list them."""
     hidden = [statement.name for statement in release.statements if statement.hides]
     counts = known.counts(hidden, strangers=True) if hidden else {}
     return {name: found.astype(np.float64) for name, found in counts.items()}
@@ -167,7 +144,7 @@ def from_outcome(
     attacks: Sequence[str] | None = (),
     stage: Stage = quiet,
 ) -> Material:
-    """What a run of `anonymize` knows already; with policy and original, its release is attacked too."""
+    """Take over what a run of `anonymize` knows; with policy and original, attack its release too."""
     release, facts = outcome.release, outcome.facts
     rules = None if policy is None else read_policy(policy)
     found: Sequence[AttackResult] = ()
@@ -202,7 +179,7 @@ def from_outcome(
 
 
 def _counted(release: Release, facts: HolderFacts) -> dict[str, NDArray[np.float64]]:
-    """How often the values of columns that do not say them occur; what is not published comes last."""
+    """Return counts of values of columns that do not list them; unpublished values come last."""
     out = {}
     for statement in release.statements:
         if statement.hides:
@@ -215,12 +192,12 @@ def _counted(release: Release, facts: HolderFacts) -> dict[str, NDArray[np.float
 
 
 def origin_of(source: str) -> str:
-    """Where a domain is from, in a word."""
+    """Return the origin of a domain, in a word."""
     return "declared" if source == "policy" else source
 
 
 def _origin(facts: HolderFacts, name: str) -> str:
-    """Where the domain of a column is from, with a remark about rare values."""
+    """Return the origin of a column's domain, with a remark about rare values."""
     column = facts.table.columns[name]
     if column.is_open:
         return "open"
@@ -228,11 +205,6 @@ def _origin(facts: HolderFacts, name: str) -> str:
     rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
     remark = f"; {rare} shared by fewer than five records" if column.domain.source == "data" and rare else ""
     return origin_of(column.domain.source) + remark
-
-
-def attack(case: Case, name: str) -> list[AttackResult]:
-    """One attack as it is by default; all of them share what the case has read."""
-    return made(name, {}).run(case)
 
 
 def run_attacks(
@@ -244,30 +216,29 @@ def run_attacks(
     later: Sequence[str] = (),
     known: Truth | None = None,
 ) -> tuple[list[AttackResult], dict[str, str]]:
-    """The results of every attack that applies, and why the others do not. An attack that is named must apply.
+    """Return the results of every attack that applies, and why the others do not. A named attack must apply.
 
     `later` are left out unless they are named. `known` has met the original already, so that it is not read again.
     """
-    found: list[AttackResult] = []
-    refused: dict[str, str] = {}
     wanted = list(ATTACKS if names is None else dict.fromkeys(names))
+    if not wanted:
+        return [], {}
     met = None if known is None or policy is None or policy.sample.share is not None else partial(_table, known)
-    case = Case(release, policy, original, stage, met=met) if release.records and wanted else None
-    mine = [name for name in wanted if name in ATTACKS and not (names is None and name in later)]
-    ready = [name for name in mine if getattr(ATTACKS[name], "stands_apart", False)]
-    begun = {} if case is None else apart([made(name, {}) for name in ready], case)
-    for name in wanted:
-        if names is None and name in later:
-            refused[name] = "It may take a while, so that it is left to noren report with --original."
-            continue
+    try:
+        case = Case(release, policy, original, stage, met=met)
+    except QueryError as error:
+        if names is not None:
+            raise
+        return [], dict.fromkeys(wanted, error.message)
+    found: list[AttackResult] = []
+    refused = dict.fromkeys(later, LATER) if names is None else {}
+    for attack in order_attacks([make_attack(name, {}) for name in wanted if name not in refused]):
         try:
-            if case is None:
-                raise QueryError("the release has no records, so there is nobody to attack.")
-            found += begun[name]() if name in begun else attack(case, name)
+            found += attack.results(case)
         except NorenError as error:
             if names is not None:
                 raise
-            refused[name] = " ".join(filter(None, (error.message, error.hint)))
+            refused[attack.name] = " ".join(filter(None, (error.message, error.hint)))
     return found, refused
 
 
@@ -276,7 +247,7 @@ def _table(known: Truth) -> Table:
 
 
 def _file(given: Policy | str | Path | None, policy: Policy | None) -> Path | None:
-    """The file that a policy was read from; a policy that was written in Python has none, whatever lies about."""
+    """Return the file from which a policy was read; None for a policy written in Python."""
     if given is None or policy is None or isinstance(given, Policy):
         return None
     path = Path(given)

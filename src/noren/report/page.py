@@ -18,7 +18,7 @@ from noren.files import refuse_target, write_whole
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
-from noren.report import risk, truth
+from noren.report import losses, truth
 from noren.report.attacks import each_attack, overview
 from noren.report.content import content_of
 from noren.report.material import Material, from_outcome, gather
@@ -27,21 +27,23 @@ from noren.report.truth import in_words
 from noren.workflow.anonymize import Outcome
 
 GROUNDS = {
-    "the release alone": "Anybody can recompute it from the published files and need trust nobody.",
-    "the published design": "It follows from the design that the release states; trust that it was drawn that way.",
-    "an estimate from the release": "It rests on the stated design and on an estimate of how common the values are.",
+    "the release alone": "Anybody can recompute it from the published files.",
+    "the published design": (
+        "It follows from the design stated in the release; you trust the holder that cells were drawn that way."
+    ),
+    "an estimate from the release": "It rests on the stated design and on estimated frequencies of the values.",
     "the original": "It was computed with the original table; only the holder can repeat it.",
 }
 """What a verdict rests on, and whom a reader must trust."""
 
 
 SECTIONS = {
-    "truth": "The truth on one page",
+    "truth": "Summary on one page",
     "published": "What was published",
     "holds": "What holds",
     "adversary": "What an adversary still learns",
     "losses": "What an analyst loses",
-    "left-out": "What was left out",
+    "left-out": "What was suppressed",
     "recipient": "What a recipient can learn",
     "limits": "What is not protected",
     "reproduce": "How to check and reproduce",
@@ -51,7 +53,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Page:
-    """A report: the page, the same figures as data, and whether anybody else may read it."""
+    """A report: the page, its figures as data, and whether it is for the holder only."""
 
     html: str = field(repr=False)
     content: dict[str, Any] = field(repr=False)
@@ -61,7 +63,7 @@ class Page:
 
     @property
     def json(self) -> str:
-        """All figures of the page as JSON text."""
+        """Return all figures of the page as JSON text."""
         return json.dumps(self.content, ensure_ascii=False, indent=1) + "\n"
 
     def save(self, path: str | Path) -> Path:
@@ -85,10 +87,11 @@ def make_report(
     stage: Stage = quiet,
     date: datetime | None = None,
 ) -> Page:
-    """A report of a release: what was published, what holds, what an adversary gains, what an analyst loses.
+    """Make the report of a release: what was published, which requirements hold, what an adversary gains and what an
+    analyst loses.
 
-    Without the original it is what anybody can compute. `attacks` names those to run, which then must apply; by default
-    every attack that applies is run, and the page says why the others do not.
+    Without the original the report contains what anybody can compute. `attacks` lists the attacks to run, all of which
+    must apply; by default every attack that applies is run, and the page explains why others do not apply.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -99,8 +102,8 @@ def make_report(
     >>> page.holder_only
     False
     >>> page.content["guarantees"][0]["promise"]
-    'For every person at least 2 values of job remain possible, so that somebody who thinks all values equally likely \
-believes none of them with more than 1/2.'
+    'For every person at least 2 values of job remain possible, so somebody who thinks all values equally likely \
+believes none with more than 1/2.'
     """
     return made(gather(open_release(release), policy, original, attacks, date or _now(), stage))
 
@@ -115,7 +118,7 @@ def holder_page(
     stage: Stage = quiet,
     date: datetime | None = None,
 ) -> Page:
-    """The report of a run of `anonymize`, from what the run knows already. No attack is run unless asked for.
+    """Make the report of a run of `anonymize` from what the run knows. Attacks are run only on request.
 
     `attacks=None` runs all that apply, up to a number of records.
     """
@@ -127,19 +130,19 @@ def holder_page(
 
 
 def holder_report(outcome: Outcome, estimate: Estimate | None = None) -> str:
-    """The holder's page as HTML text."""
+    """Return the holder's report as HTML text."""
     return holder_page(outcome, estimate).html
 
 
 def made(material: Material) -> Page:
-    """The page of some material."""
+    """Make the page of some material."""
     content = content_of(material)
     text = laid_out(content, material.estimate)
     return Page(text, content, material.holder_only, material.release.directory)
 
 
 def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
-    """The content as HTML. A part that has nothing to say is left out."""
+    """Render the content as HTML; empty parts are omitted."""
     wide = len(content["published"]["columns"]) > MANY_COLUMNS
     empty = {"left-out": not content["left_out"], "recipient": estimate is None}
     return render_page(
@@ -156,16 +159,15 @@ def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
         verdicts=verdicts(content["verdicts"]),
         counted=counted,
         grounds=GROUNDS,
-        beliefs=risk.beliefs(content["beliefs"], wide),
         overview=overview(content["attacks"]["run"]),
         attacks=each_attack(content["attacks"]["run"], wide),
-        loss=risk.losses(content["losses"]["columns"], wide),
-        recipient=None if estimate is None else risk.recipient(estimate),
+        loss=losses.losses(content["losses"]["columns"], wide),
+        recipient=None if estimate is None else losses.recipient(estimate),
     )
 
 
 def write_page(path: Path, text: str, *, private: bool = True) -> None:
-    """Write the page; a private one is readable by its owner alone."""
+    """Write the page; a private one is readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode(errors="replace"), private=private)
 
@@ -175,7 +177,8 @@ def _now() -> datetime:
 
 
 def in_short(content: Mapping[str, Any]) -> list[Line]:
-    """How much was published, whether all checks hold, against whom it stands and against whom not."""
+    """Summarise the release: how much was published, whether all checks hold, which adversaries are covered and which
+    are not."""
     published, verdicts = content["published"], content["verdicts"]
     bad = [v for v in verdicts if v["holds"] is False]
     unsure = [v for v in verdicts if v["holds"] is None]
@@ -184,7 +187,7 @@ def in_short(content: Mapping[str, Any]) -> list[Line]:
     elif bad:
         found = f"{len(bad)} of {len(verdicts)} checks fail: do not rely on this release."
     elif unsure:
-        found = f"{len(unsure)} of {len(verdicts)} checks cannot be decided from what is at hand; the others hold."
+        found = f"{len(unsure)} of {len(verdicts)} checks cannot be decided without the original; the others hold."
     else:
         checks = f"All {len(verdicts)} checks hold" if len(verdicts) > 1 else "The one check holds"
         found = f"{checks}, on the published cells."
@@ -193,5 +196,5 @@ def in_short(content: Mapping[str, Any]) -> list[Line]:
         Line(found),
         *(Line(one["sentence"]) for one in content["replayed"]),
         *in_words(content["truth"]),
-        Line("What is not protected stands in a section of its own; read it before you publish or rely on the data."),
+        Line("Read the section on what is not protected before you publish or use the data."),
     ]

@@ -1,4 +1,4 @@
-"""From plain data to a page: the templates lay out, and whatever is not markup already is escaped.
+"""Renders plain data with templates; everything that is not markup is escaped.
 
 Python decides what a page says and in which figures; a template decides where it stands. A column called like a tag
 stays a name.
@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import east_asian_width
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
 
 TEMPLATES = Path(__file__).parent / "templates"
 VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in range(32) if chr(code) not in "\n\t"}
@@ -26,7 +26,7 @@ VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in range(32) if chr(code) 
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence, and whether it rests on the original."""
+    """A sentence, and whether it is computed from the original."""
 
     text: str
     holder: bool = False
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts. `numbers` are the columns that are set to the right."""
+    """A table of texts. The columns in `numbers` are aligned to the right."""
 
     caption: str
     header: Sequence[str]
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its caption. The figures that it shows stand in a table beside it."""
+    """A drawing with its caption; a table beside it has the same figures."""
 
     drawing: Markup
     caption: str
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """Words, a drawing, a table with its figures, and notes, in this order."""
+    """A part of the page: words, a drawing, a table with its figures, and notes."""
 
     figure: Figure | None
     table: Table
@@ -64,14 +64,14 @@ class Part:
 
 
 def render(template: str, /, folder: Path = TEMPLATES, **data: Any) -> Markup:
-    """A template of a folder, which may use those of the report, filled with data."""
+    """Render a template of a folder, which may include those of the report."""
     from markupsafe import Markup
 
     return Markup(_environment(folder).get_template(template).render(data))
 
 
 def render_page(template: str, /, folder: Path = TEMPLATES, *, holder: bool = False, **data: Any) -> str:
-    """The whole page: one file that loads nothing, runs nothing, and sends nothing.
+    """Render the whole page: one file that loads, runs and sends nothing.
 
     On paper a holder-only page says so at the top of every sheet.
     """
@@ -83,7 +83,7 @@ def render_page(template: str, /, folder: Path = TEMPLATES, *, holder: bool = Fa
 
 
 def style(holder: bool = False) -> str:
-    """How a page looks."""
+    """Return the style sheet of a page."""
     names = ("style.css", "holder.css") if holder else ("style.css",)
     return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
@@ -105,7 +105,7 @@ def _environment(folder: Path) -> Environment:
 
 
 def percent(share: float | None) -> str:
-    """A share for people; a little is not nothing, and nearly all is not all."""
+    """Format a share for people; small shares are not shown as 0%, nor large ones as 100%."""
     if share is None:
         return "-"
     if 0 < abs(share) < 0.0005:
@@ -116,7 +116,7 @@ def percent(share: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A figure for people: whole numbers in full, others with four digits."""
+    """Format a number for people: whole numbers in full, others with four digits."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.4g}"
@@ -129,7 +129,7 @@ MANY_COLUMNS = 20
 
 
 def worst(found: Sequence[Any], badness: Callable[[Any], float], most: int = MOST) -> list[Any]:
-    """The worst of them in the order they came."""
+    """Return the worst items, in their original order."""
     if len(found) <= most:
         return list(found)
     ranked = sorted(range(len(found)), key=lambda at: -badness(found[at]))[:most]
@@ -137,23 +137,25 @@ def worst(found: Sequence[Any], badness: Callable[[Any], float], most: int = MOS
 
 
 def counted(found: Sequence[Any], most: int = MOST) -> str:
-    """A sentence for what is not shown; empty where all is."""
+    """Return a sentence about items that are not shown; empty if all are shown."""
     more = len(found) - most
-    return "" if more <= 0 else f"{more} more, all of them less, stand in the JSON of this report."
+    return "" if more <= 0 else f"{more} smaller ones are in the JSON of this report."
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Verdicts that fail or are undecided first, then those nearest to their limit."""
+    """Render verdicts: failed or undecided ones first, then those nearest to their limit."""
 
     def badness(one: Mapping[str, Any]) -> float:
         near = 1 - abs((one["achieved"] or 0.0) - one["required"]) / max(abs(one["required"]), 1e-9)
-        return (2.0 if one["holds"] is False else 1.5 if one["holds"] is None else 0.0) + min(max(near, 0.0), 1.0)
+        return float(
+            (2.0 if one["holds"] is False else 1.5 if one["holds"] is None else 0.0) + min(max(near, 0.0), 1.0)
+        )
 
     return worst(found, badness)
 
 
 def columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Published columns; where there are many, those of one role, form and requirement share a line."""
+    """Render published columns; many columns of one role, form and requirement share a line."""
     if len(found) <= MANY_COLUMNS:
         return [dict(one) for one in found]
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
@@ -174,3 +176,118 @@ def columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return out
+
+
+# ---------------------------------------------------------------------- drawings
+
+
+WIDTH, LEFT, RIGHT = 800, 290, 90
+ROW, GAP = 19, 12
+HEADING, NAME, FIGURE = 99, 39, 12
+"""Letters that fit: over a group, before a bar, at its end."""
+MOST_ROWS = 44
+"""Bars and their headings in one drawing."""
+Kind = Literal["hollow", "striped", "solid"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its name, length (0 to 1), text at its end, and interval."""
+
+    name: str
+    share: float
+    text: str
+    kind: Kind = "solid"
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Bars that are compared with each other."""
+
+    name: str
+    bars: Sequence[Bar]
+
+
+def bars(name: str, title: str, words: str, groups: Sequence[Group], *, axis: str) -> Markup:
+    """Draw horizontal bars from 0 to 100%, in groups, split into drawings that fit on a sheet of paper.
+
+    `name` makes the ids of the drawings their own.
+    """
+    parts: list[list[Group]] = [[]]
+    for group in groups:
+        if parts[-1] and sum(len(one.bars) + 1 for one in [*parts[-1], group]) > MOST_ROWS:
+            parts.append([])
+        parts[-1].append(group)
+    many = len(parts) > 1
+    drawings = [
+        _drawing(f"{name}-{n}" if many else name, f"{title}, part {n} of {len(parts)}" if many else title, part)
+        for n, part in enumerate(parts, 1)
+    ]
+    ticks = [(_along(quarter / 4), f"{quarter / 4:.0%}") for quarter in range(5)]
+    return render("bars.svg", drawings=drawings, words=words, axis=axis, ticks=ticks, width=WIDTH, left=LEFT)
+
+
+def _drawing(name: str, title: str, groups: Sequence[Group]) -> dict[str, Any]:
+    """Lay out one drawing from the top down."""
+    y = 8
+    headings: list[tuple[int, str]] = []
+    drawn: list[dict[str, Any]] = []
+    for group in groups:
+        headings.append((y, shortened(group.name, HEADING)))
+        y += ROW + 1
+        for bar in group.bars:
+            drawn.append(_bar(bar) | {"y": y})
+            y += ROW
+        y += GAP
+    return {"name": name, "title": title, "headings": headings, "bars": drawn, "foot": y + 2}
+
+
+def _bar(bar: Bar) -> dict[str, Any]:
+    end = _along(bar.share)
+    interval = None if bar.low is None or bar.high is None else (_along(bar.low), _along(bar.high))
+    return {
+        "name": shortened(bar.name, NAME),
+        "kind": bar.kind,
+        "length": end - LEFT,
+        "interval": interval,
+        "end": max(end, interval[1]) if interval else end,
+        "text": shortened(bar.text, FIGURE),
+    }
+
+
+def _along(share: float) -> float:
+    """Return the position of a share on the axis."""
+    return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
+
+
+def shortened(words: str, room: int) -> str:
+    """Shorten a text to so many letters; wide scripts need the room of two."""
+    words = " ".join(words.split())
+    if sum(map(_width, words)) <= room:
+        return words
+    used, kept = 1, ""
+    for letter in words:
+        used += _width(letter)
+        if used > room:
+            break
+        kept += letter
+    return kept.rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _width(letter: str) -> int:
+    return 2 if east_asian_width(letter) in "WF" else 1
+
+
+def rendered(chart: object, words: str) -> Markup:
+    """Render an Altair chart inside the page, without name spaces, which HTML does not need."""
+    import re
+
+    from markupsafe import Markup
+
+    from noren.estimates.counts import plots
+
+    text = plots.rendered(chart, ".svg").decode()
+    drawing = Markup(re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", text[text.index("<svg") :]))
+    return Markup('<div role="img" aria-label="{}">{}</div>').format(words, drawing)

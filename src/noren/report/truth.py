@@ -1,4 +1,4 @@
-"""The truth on one page: against whom the release is meant to stand, what is believed then, and who it is not for.
+"""The summary page: the adversaries that the policy covers, their beliefs, and the adversaries that it does not cover.
 
 An officer reads this first. Every figure names its adversary, and a figure of somebody who knows more than the policy
 speaks of stands apart from those that the policy claims.
@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from noren.audit.sample import MOST, sample_of
-from noren.estimates import Belief, believed
-from noren.models.base import QUASI, Model
-from noren.report.gains import final, headline
+from noren.models.base import QUASI, Model, Promise
+from noren.report.attacks import attack_content, final, headline
 from noren.report.material import Material
 from noren.report.render import Line, Table, percent
-from noren.statements import Statement
 
 SURE = 0.9
-MOST_SECRETS = 10
-"""Secrets whose beliefs are worked out here, where no attack has done it."""
 WORST = 10
 """Lines of a table on the page."""
 MOST_ADVERSARIES = 6
@@ -30,7 +23,8 @@ LITTLE = 0.005
 
 
 def truth_of(material: Material) -> dict[str, Any]:
-    """Who the policy claims to stand, what is believed before and after, and who it does not stand."""
+    """Return the adversary that the policy covers, the beliefs before and after, and the adversaries that are not
+    covered."""
     strongest = _strongest(material.requirements)
     told, rest = _beliefs(material)
     return {
@@ -42,16 +36,21 @@ def truth_of(material: Material) -> dict[str, Any]:
 
 
 def _strongest(requirements: Sequence[Model]) -> list[Model]:
-    """The requirements against the adversary who knows most."""
+    """Return the requirements against the adversary with the most knowledge."""
     top = max((model.stands for model in requirements), default=0)
     return [model for model in requirements if model.stands == top]
 
 
-def _claim(material: Material, model: Model) -> dict[str, Any]:
+def promise_of(material: Material, model: Model) -> Promise:
+    """Return the promise of a requirement about its published columns."""
     columns = material.release.by_name
     about = [columns[name] for name in model.on if name in columns]
     quasi = [statement.name for statement in columns.values() if statement.role in QUASI]
-    promise = model.promised(model.on or quasi, bool(about) and all(one.design is not None for one in about))
+    return model.promised(model.on or quasi, bool(about) and all(one.design is not None for one in about))
+
+
+def _claim(material: Material, model: Model) -> dict[str, Any]:
+    promise = promise_of(material, model)
     return {"model": model.model, "on": list(model.on), "says": promise.says, "leaves_open": promise.leaves_open}
 
 
@@ -59,58 +58,37 @@ def _claim(material: Material, model: Model) -> dict[str, Any]:
 
 
 def _beliefs(material: Material) -> tuple[list[dict[str, Any]], list[str]]:
-    """What is believed about every secret from all published columns, the firmest first; and those left out."""
-    out, rest, worked = [], [], 0
-    attacked = {result.target[0]: result for result in material.attacks if result.attack == "bayes"}
-    cells: dict[str, Any] = {}
-    readable = [s for s in material.release.statements if s.terms is None and s.rows_per_record == 1]
-    for statement in readable:
-        if not statement.role.needs_requirement or statement.d == 0:
-            continue
-        if (result := attacked.get(statement.name)) is not None:
+    """Return the beliefs about every secret, the largest first, and the secrets that are not measured.
+
+    What the attack `bayes` found where it was run, else what `anonymize` says of the release.
+    """
+    out: list[dict[str, Any]] = []
+    for result in material.attacks:
+        if result.attack == "bayes":
             lead = result.scenarios[0]
-            figures: dict[str, Any] = {name: lead.summary[name] for name in ("mean_belief", "max_belief", "sure")}
-            figures |= {"right": lead.summary.get("right"), "before": result.baseline["mean_belief"]}
-            figures |= {} if lead.of is None else {"measured": lead.frame.height}
-            out.append({"column": statement.name, "finds": "the row", **figures, "holder_only": lead.holder_only})
-        elif worked < MOST_SECRETS:
-            cells = cells or material.release.cells([s.name for s in readable])
-            some = sample_of(material.release.rows, 0 if _by_class(statement, readable) else MOST)
-            read = cells if some.whole else {name: part.take(some.lines) for name, part in cells.items()}
-            found = believed(statement.name, readable, read)
-            worked += 1
-            if found is not None:
-                out.append(_measured(statement, found) | ({} if some.whole else {"measured": len(some)}))
-        else:
-            rest.append(statement.name)
+            figures = {name: lead.summary[name] for name in ("mean_belief", "max_belief", "sure")}
+            told: dict[str, Any] = {"column": result.target[0], "finds": "the row", **figures}
+            told |= {"right": lead.summary.get("right"), "before": result.baseline["mean_belief"]}
+            told |= {"holder_only": lead.holder_only} | ({} if lead.of is None else {"measured": lead.frame.height})
+            out.append(told)
+    attacked = {one["column"] for one in out}
+    for guess in material.release.guesses:
+        if guess.column not in attacked:
+            finds = "the class" if guess.by_class else "the row"
+            told = {"column": guess.column, "finds": finds, "mean_belief": guess.right, "max_belief": None}
+            told |= {"sure": guess.sure, "right": None, "before": guess.before, "holder_only": False}
+            out.append(told | ({} if guess.whole else {"measured": guess.rows}))
+    known = {one["column"] for one in out}
+    secrets = [one.name for one in material.release.statements if one.role.needs_requirement and one.terms is None]
+    rest = [name for name in secrets if name not in known]
     return sorted(out, key=lambda one: (-one["sure"], -one["mean_belief"])), rest
-
-
-def _by_class(statement: Statement, readable: Sequence[Statement]) -> bool:
-    """Whether what a row tells depends on its class, all of whose rows must then be read."""
-    return not statement.hides or any(s.hides for s in readable if s.role in QUASI and s.is_key)
-
-
-def _measured(statement: Statement, found: Belief) -> dict[str, Any]:
-    return {
-        "column": statement.name,
-        "finds": "the class" if found.by_class else "the row",
-        "mean_belief": float(found.belief.mean()),
-        "max_belief": float(found.belief.max()),
-        "sure": float(np.mean(found.above(SURE))),
-        "right": None,
-        "before": found.before,
-        "holder_only": False,
-    }
 
 
 # ---------------------------------------------------------------------- adversaries beyond the policy
 
 
 def _beyond(material: Material, strongest: Sequence[Model]) -> list[dict[str, Any]]:
-    """Adversaries who gain something that no requirement bounds: those that were simulated first, then the others."""
-    from noren.report.gains import attack_content
-
+    """Return adversaries whose gain no requirement bounds: simulated ones first."""
     found = []
     for result in material.attacks:
         told = attack_content(result)
@@ -139,7 +117,8 @@ def _beyond(material: Material, strongest: Sequence[Model]) -> list[dict[str, An
 
 
 def _bounded(attack: str, target: str, requirements: Sequence[Model]) -> bool:
-    """Whether a requirement limits what this adversary gains: by all columns, by the class, or in finding the row."""
+    """Return whether a requirement limits what this adversary learns: from all columns, from the class, or in finding
+    the row."""
     if attack == "reidentification":
         return any(model.least_class_size > 1 for model in requirements)
     about = [model for model in requirements if target in model.on]
@@ -152,41 +131,41 @@ def _bounded(attack: str, target: str, requirements: Sequence[Model]) -> bool:
 
 
 def in_words(truth: Mapping[str, Any]) -> list[Line]:
-    """The page's first lines: who is meant, before and after, and who is not."""
+    """Return the first lines of the page: the covered adversary, before and after, and who is not covered."""
     out = []
     if truth["stands"]:
-        out.append(Line(f"Against whom it is meant to stand: {truth['stands'][0]['says']}"))
+        out.append(Line(f"Its strongest guarantee: {truth['stands'][0]['says']}"))
     else:
-        out.append(Line("The release claims to stand against nobody."))
+        out.append(Line("The release claims no protection."))
     if truth["beliefs"]:
         one = truth["beliefs"][0]
         text = (
-            f"Who reads all published columns of a record and has learned from the other people how they go together "
-            f"(finding {one['finds']}): about {one['column']} the best guess is right for {percent(one['before'])} of "
-            f"the people before, {percent(_right(one))} after; {percent(one['sure'])} of the secrets are believed "
-            f"above {SURE:g}."
+            "For an adversary who reads all published columns of a record and has learned from the other people "
+            f"how they are related (finding {one['finds']}), the best guess at {one['column']} is right for "
+            f"{percent(one['before'])} of the people before and {percent(_right(one))} after; "
+            f"{percent(one['sure'])} of the secrets are believed above {SURE:g}."
         )
         out.append(Line(text, one["holder_only"]))
     beyond = [one for one in truth["does_not_stand"] if one["attack"] is not None]
     if beyond:
-        out.append(Line(f"Against whom it does not stand: {_gain(beyond[0])}", beyond[0]["holder_only"]))
+        out.append(Line(f"It does not protect against: {_gain(beyond[0])}", beyond[0]["holder_only"]))
     return out
 
 
 def _right(one: Mapping[str, Any]) -> float:
-    """How often the best guess is right: counted with the original, else as firmly as it is believed on average."""
+    """Return the share of right best guesses: counted with the original, otherwise the mean belief."""
     return float(one["mean_belief"] if one["right"] is None else one["right"])
 
 
 def _gain(one: Mapping[str, Any]) -> str:
-    """An adversary with what it gains, in a sentence."""
+    """Describe an adversary and its gain in a sentence."""
     about = ", ".join(one["on"][:3]) + (f" and {len(one['on']) - 3} more" if len(one["on"]) > 3 else "")
     figures = f"{one['figure']} {percent(one['before'])} {one['from']}, {percent(one['after'])} after"
     return f"an adversary who {one['adversary']} ({one['attack']} on {about}: {figures})."
 
 
 def adversaries(truth: Mapping[str, Any]) -> list[Line]:
-    """Whom the policy does not stand, one line each."""
+    """Render the adversaries that the policy does not cover, one per line."""
     out = []
     for one in truth["does_not_stand"][:MOST_ADVERSARIES]:
         if one["attack"] is None:
@@ -195,11 +174,11 @@ def adversaries(truth: Mapping[str, Any]) -> list[Line]:
             text = _gain(one)
             out.append(Line(text[:1].upper() + text[1:], one["holder_only"]))
     more = len(truth["does_not_stand"]) - len(out)
-    return [*out, Line(f"{more} more stand among the attacks below.")] if more > 0 else out
+    return [*out, Line(f"{more} more are among the attacks below.")] if more > 0 else out
 
 
 def table(truth: Mapping[str, Any]) -> Table | None:
-    """Beliefs before and after, the worst ten secrets."""
+    """Render the beliefs before and after for the worst ten secrets."""
     found = truth["beliefs"]
     if not found:
         return None
@@ -211,7 +190,7 @@ def table(truth: Mapping[str, Any]) -> Table | None:
             percent(one["before"]),
             percent(_right(one)),
             percent(one["sure"]),
-            f"{one['max_belief']:.3f}",
+            "-" if one["max_belief"] is None else f"{one['max_belief']:.3f}",
         ]
         for one in found[:WORST]
     ]
@@ -220,16 +199,16 @@ def table(truth: Mapping[str, Any]) -> Table | None:
 
 
 def remainder(truth: Mapping[str, Any]) -> list[str]:
-    """What the table does not list."""
+    """Describe the secrets that the table does not list."""
     out = []
     if len(truth["beliefs"]) > WORST:
         most = max(one["sure"] for one in truth["beliefs"][WORST:])
         count = len(truth["beliefs"]) - WORST
-        out.append(f"{count} more secrets are told less: at most {percent(most)} of the people above {SURE:g}.")
+        out.append(f"{count} more secrets are disclosed less: at most {percent(most)} of the people above {SURE:g}.")
     if few := [one["measured"] for one in truth["beliefs"] if "measured" in one]:
-        out.append(f"Measured on {few[0]:,} people, drawn at random: the firmest belief is the firmest among them.")
-    if truth["not_measured"]:
         out.append(
-            f"{len(truth['not_measured'])} more secrets were not measured here: the bayes attack of noren audit does."
+            f"Measured on a random sample of {few[0]:,} people; the largest belief is the largest in the sample."
         )
+    if truth["not_measured"]:
+        out.append(f"{len(truth['not_measured'])} more secrets are not measured, because no single cell is about them.")
     return out

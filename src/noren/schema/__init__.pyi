@@ -1,4 +1,4 @@
-"""The names of `noren.schema`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.schema` and where each lives: for type checkers, and at run time."""
 
 from noren.schema.column import Column as Column
 from noren.schema.column import HierarchySpec as HierarchySpec

@@ -1,4 +1,4 @@
-"""What a column means, from the policy to the release.
+"""The description of a column, from the policy to the release.
 
 A policy declares a column: its role, and where it matters its domain, hierarchy, distance or knowledge. When policy and
 table meet, the declaration is completed by what the table showed (`Column.met`): a name, a domain, a hierarchy over
@@ -38,7 +38,7 @@ DistanceTable = tuple[tuple[float, ...], ...]
 
 
 class HierarchySpec(BaseModel):
-    """A hierarchy written inside the policy: exactly one of these ways."""
+    """A hierarchy written inside the policy, in exactly one of these forms."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,26 +51,26 @@ class HierarchySpec(BaseModel):
         default=None, description='Spans of dates, growing: ["month", "year"].'
     )
     quantiles: tuple[int, ...] | None = Field(
-        default=None, description="Numbers of intervals of about as many people each, falling: [8, 4, 2]."
+        default=None, description="Numbers of intervals with about equally many people, falling: [8, 4, 2]."
     )
     frequency: tuple[int, ...] | None = Field(
-        default=None, description="Values that fewer records have are put together, level by level: [20, 100]."
+        default=None, description="Values with fewer records than this are merged, level by level: [20, 100]."
     )
 
     @model_validator(mode="after")
     def _one_way(self) -> HierarchySpec:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a hierarchy is written in one way, got {given or 'none'}")
+            raise ValueError(f"a hierarchy needs exactly one of its forms, got {given or 'none'}")
         return self
 
     @property
     def counts_records(self) -> bool:
-        """Whether the tree follows from how often values occur, and not from the values alone."""
+        """Return whether the tree depends on how often values occur, not only on the values."""
         return self.quantiles is not None or self.frequency is not None
 
     def over(self, values: Sequence[str], counts: NDArray[np.int64]) -> Hierarchy:
-        """What a rule makes of the values themselves, and where it says so of how often they occur."""
+        """Apply a rule to the values, and if necessary to their counts."""
         if self.quantiles is not None:
             return Hierarchy.from_quantiles(values, counts, self.quantiles)
         if self.frequency is not None:
@@ -84,7 +84,7 @@ class HierarchySpec(BaseModel):
         if self.tree is not None:
             return Hierarchy.from_tree(self.tree)
         if self.intervals is None:
-            raise HierarchyError("a file is no rule.", hint="Read it with Hierarchy.read_csv.")
+            raise HierarchyError("a file is not a rule.", hint="Read it with Hierarchy.read_csv.")
         return Hierarchy.from_edges(values, self.intervals)
 
 
@@ -111,7 +111,7 @@ class KnowledgeSpec(BaseModel):
 
     csv: str = Field(description="CSV file of label,term pairs (also weight, prior, pair_weight), or a matrix of both.")
     priors: str | None = Field(
-        default=None, description="CSV file of label,prior: how likely each label is before any release."
+        default=None, description="CSV file of label,prior: the probability of each label before any release."
     )
 
 
@@ -168,50 +168,57 @@ class Column(BaseModel):
 
     role: Role = Field(description="What the column is: " + ", ".join(Role) + ".")
     kind: Literal["text", "integer", "number", "date", "datetime", "boolean"] | None = Field(
-        default=None, description="What the texts write down; sniffed if left out."
+        default=None, description="Type of the values; detected by default."
     )
     format: str | None = Field(
-        default=None, min_length=2, description="How dates are written, as strftime has it: '%d.%m.%Y'."
+        default=None, min_length=2, description="Format of dates in the notation of strftime: '%d.%m.%Y'."
     )
-    decimal: Literal[".", ","] | None = Field(
-        default=None, description="The mark before decimals; sniffed if left out."
-    )
+    decimal: Literal[".", ","] | None = Field(default=None, description="The decimal mark; detected by default.")
     missing_values: tuple[str, ...] = Field(
-        default=(), description="Texts that mean 'missing' in this column, besides those of [data]."
+        default=(), description="Texts that mark a missing value in this column, in addition to those of [data]."
     )
-    values: tuple[str, ...] | None = Field(default=None, description="The domain, in its order; others are an error.")
+    values: tuple[str, ...] | None = Field(
+        default=None, description="The domain, in order; any other value is an error."
+    )
     bins: tuple[float, ...] | BinRule | None = Field(
         default=None,
         description="Rising edges; the column becomes intervals. Or a rule: 'width:10', 'quantiles:8'.",
     )
-    top: float | None = Field(default=None, description="Values from here up become one open interval.")
-    bottom: float | None = Field(default=None, description="Values below become one open interval.")
+    top: float | None = Field(default=None, description="Values from this number up become one open interval.")
+    bottom: float | None = Field(default=None, description="Values below this number become one open interval.")
     hierarchy: AnyHierarchy | None = Field(
-        default=None, description="Which values belong together, level by level: a file (ARX's layout), or a table."
+        default=None, description="Generalisation level by level: a file (in ARX's layout), or a table."
     )
-    distance: AnyDistance = Field(default="equal", description="How far apart two values are.")
-    min_count: int = Field(default=1, ge=1, description="Values with fewer records are rare (domains from data).")
+    distance: AnyDistance = Field(default="equal", description="Distance between values.")
+    min_count: int = Field(
+        default=1,
+        ge=1,
+        description="Values with fewer records than this are rare (if the domain is taken from the data).",
+    )
     rare: Literal["merge", "refuse"] = Field(default="refuse", description="Merge rare values, or refuse the table.")
     missing: Literal["category", "drop", "reject"] = Field(
-        default="category", description="Missing cells: a category of their own, drop the record, or refuse."
+        default="category", description="Missing cells: make them a category, drop the record, or refuse the table."
     )
 
     weight: bool = Field(
         default=False,
-        description="Survey weights: how many people of the population a record stands for (one plain column).",
+        description=(
+            "Marks the column of survey weights: the number of people of the population that a record represents (one "
+            "plain column)."
+        ),
     )
     knowledge: AnyKnowledge | None = Field(
-        default=None, description="Which terms belong to which secret label: a CSV file of label,term pairs."
+        default=None, description="Knowledge table that links terms to secret labels: a CSV file of label,term pairs."
     )
     separator: str | None = Field(
-        default=None, min_length=1, description="What stands between the terms of a cell, for example ';'."
+        default=None, min_length=1, description="Separator of the terms in a cell, for example ';'."
     )
     columns: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="Yes/no columns that together are the set: a column name is a term."
+        default=None, min_length=1, description="Yes/no columns that together form the set; each column name is a term."
     )
     unknown: Literal["reject", "drop", "keep"] = Field(
         default="reject",
-        description="Terms that the knowledge does not name: refuse the table, leave them out, or publish them.",
+        description="Terms that the knowledge table lacks: refuse the table, drop the terms, or publish them.",
     )
 
     @field_validator("values", mode="before")
@@ -236,11 +243,11 @@ class Column(BaseModel):
         terms = self.role is Role.QUASI_SENSITIVE
         strange = [name for name in (VALUE_OPTIONS if terms else TERM_OPTIONS) if getattr(self, name) is not None]
         if terms and strange:
-            raise ValueError(f"a quasi-sensitive column holds sets of terms and has no {strange[0]}")
+            raise ValueError(f"{strange[0]} is not an option of a quasi-sensitive column, which holds sets of terms")
         if not terms and (strange or self.unknown != "reject"):
             raise ValueError(f"{(*strange, 'unknown')[0]} is for columns of the role 'quasi-sensitive'")
         if terms and (self.min_count > 1 or self.distance != "equal"):
-            raise ValueError("a quasi-sensitive column has neither min_count nor distance")
+            raise ValueError("min_count and distance are not options of a quasi-sensitive column")
         if terms and self.knowledge is None:
             raise ValueError('a quasi-sensitive column needs knowledge, for example knowledge = "diseases.csv"')
         if self.columns is not None and self.separator is not None:
@@ -254,34 +261,38 @@ class Column(BaseModel):
         if not self.weight:
             return self
         if self.role is not Role.PLAIN:
-            raise ValueError("a weight is a column of the role 'plain': it is published as it is")
+            raise ValueError("a weight column needs the role 'plain', because weights are published exactly")
         strange = [name for name in ("values", "bins", "hierarchy", "top", "bottom") if getattr(self, name) is not None]
         if strange or self.min_count > 1:
-            raise ValueError(f"a weight is published as it is and has no {(*strange, 'min_count')[0]}")
+            raise ValueError(
+                f"{(*strange, 'min_count')[0]} is not an option of a weight column, which is published exactly"
+            )
         if self.kind not in (None, "integer", "number"):
-            raise ValueError("a weight is a column of numbers")
+            raise ValueError("a weight column must hold numbers")
         return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
         if self.values is not None:
             if len(set(self.values)) != len(self.values):
-                raise ValueError("values repeats an entry")
+                raise ValueError("values lists an entry twice")
             if not self.values:
                 raise ValueError("values is empty")
             if "" in self.values:
-                raise ValueError("values holds an empty text, which means a missing cell and is never true")
+                raise ValueError("values contains an empty text, which means a missing cell")
             if alike := count_lookalikes(self.values):
-                raise ValueError(f"values holds {alike} entries that look like others: write each value in one way")
+                raise ValueError(
+                    f"values contains {alike} entries that look the same as others; write each value in one way"
+                )
             if self.bins is not None:
                 raise ValueError("give values or bins, not both")
         if isinstance(self.bins, tuple) and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):
-            raise ValueError(f"bins must rise and hold at least two edges, got {list(self.bins)}")
+            raise ValueError(f"bins need at least two edges in ascending order, got {list(self.bins)}")
         if self.format is not None and self.kind not in ("date", "datetime"):
-            raise ValueError("format says how dates are written, and needs kind = 'date' or 'datetime'")
+            raise ValueError("format is for dates and needs kind = 'date' or 'datetime'")
         ends = self.top is not None or self.bottom is not None
         if ends and (isinstance(self.bins, tuple) or self.values is not None):
-            raise ValueError("top and bottom are ends of numbers as they are, or of bins that a rule makes")
+            raise ValueError("top and bottom apply to numbers without bins, or to bins made by a rule")
         if ends and self.kind not in (None, "integer", "number"):
             raise ValueError("top and bottom are for columns of numbers")
         if self.top is not None and self.bottom is not None and self.bottom >= self.top:
@@ -293,7 +304,7 @@ class Column(BaseModel):
     # ------------------------------------------------------------------ after the table was met
 
     def met(self, name: str, domain: Domain | None, **resolved: Any) -> Self:
-        """The column with a name and a domain, and with what else the table or its files made of the declaration."""
+        """Return the column completed by its table and files: with name, domain and hierarchy."""
         found = self.model_copy(update=resolved)
         found._name = name
         found._domain = domain
@@ -302,7 +313,7 @@ class Column(BaseModel):
         return found
 
     def of_members(self, members: Mapping[str, Column], differ: Sequence[str]) -> Self:
-        """The column as a composite: its values are tuples of the members' values."""
+        """Return the column as a composite whose values are tuples of its members' values."""
         found = self.model_copy()
         found._members = dict(members)
         found._differ = tuple(differ)
@@ -310,12 +321,12 @@ class Column(BaseModel):
 
     @property
     def members(self) -> Mapping[str, Column]:
-        """The columns that a policy hides together under this one; none where it stands for itself."""
+        """Return the members of a composite column; empty for an ordinary column."""
         return self._members
 
     @property
     def differ(self) -> tuple[str, ...]:
-        """Members in which any two tuples of a set must differ."""
+        """Return the members in which any two tuples of a set must differ."""
         return self._differ
 
     @property
@@ -324,46 +335,46 @@ class Column(BaseModel):
 
     @property
     def is_open(self) -> bool:
-        """Whether the column has more values than are ever listed."""
+        """Return whether the column has more values than Noren lists."""
         return self._domain is None
 
     @property
     def domain(self) -> Domain:
-        """The values the column may take. An open column has none to list."""
+        """Return the values that the column may have; an open column has none."""
         if self._domain is None:
             raise ValueError(f"column {self.name!r} has an open domain")
         return self._domain
 
     @property
     def d(self) -> int:
-        """How many values the domain lists; 0 for an open one."""
+        """Return the number of values in the domain; 0 for an open column."""
         return 0 if self._domain is None else len(self._domain)
 
     @property
     def tree(self) -> Hierarchy | None:
-        """The hierarchy over the values, once it is there: one that is only declared has no values yet."""
+        """Return the hierarchy over the values; None until the table has completed it."""
         return self.hierarchy if isinstance(self.hierarchy, Hierarchy) else None
 
     @property
     def known(self) -> Knowledge:
-        """What links the terms of a quasi-sensitive column to labels."""
+        """Return the knowledge table that links the terms of a quasi-sensitive column to labels."""
         if not isinstance(self.knowledge, Knowledge):
             raise ValueError(f"column {self.name!r} has no knowledge table")
         return self.knowledge
 
     @property
     def edges(self) -> tuple[float, ...] | None:
-        """Declared bin edges; a rule makes them from the data."""
+        """Return the declared edges of bins; a rule takes them from the data."""
         return self.bins if isinstance(self.bins, tuple) else None
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order of the values means something."""
+        """Return whether the values have a meaningful order."""
         return self._domain is not None and self._domain.is_ordered
 
     @cached_property
     def distances(self) -> NDArray[np.float64] | None:
-        """How far apart any two values are; None where all are equally far, or the domain is not listed."""
+        """Return the distance between any two values; None if all are equally far, or if the domain is open."""
         if self._domain is None or self.distance == "equal":
             return None
         if isinstance(self.distance, tuple):
@@ -374,35 +385,35 @@ class Column(BaseModel):
 
 
 def identifier() -> Column:
-    """A column that names a person; dropped from every release."""
+    """Declare a column that identifies a person; it is dropped from every release."""
     return Column(role=Role.IDENTIFIER)
 
 
 def drop() -> Column:
-    """A column that no release is to show, without the claim that it names people."""
+    """Declare a column that is not published, although it does not identify people."""
     return Column(role=Role.DROP)
 
 
 def quasi_identifier(**options: Any) -> Column:
-    """A column that others may know, and that is no secret."""
+    """Declare a column that others may know and that is not a secret."""
     return Column(role=Role.QUASI_IDENTIFIER, **options)
 
 
 def sensitive(**options: Any) -> Column:
-    """A secret column."""
+    """Declare a secret column."""
     return Column(role=Role.SENSITIVE, **options)
 
 
 def sensitive_quasi_identifier(**options: Any) -> Column:
-    """A column that both finds people and is a secret."""
+    """Declare a column that is both a secret and a quasi-identifier."""
     return Column(role=Role.SENSITIVE_QUASI_IDENTIFIER, **options)
 
 
 def quasi_sensitive(**options: Any) -> Column:
-    """Sets of harmless terms that outside knowledge links to secrets."""
+    """Declare a column with sets of harmless terms that outside knowledge links to secrets."""
     return Column(role=Role.QUASI_SENSITIVE, **options)
 
 
 def plain(**options: Any) -> Column:
-    """A harmless column, published as it is."""
+    """Declare a harmless column, which is published exactly."""
     return Column(role=Role.PLAIN, **options)

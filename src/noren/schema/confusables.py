@@ -1,4 +1,4 @@
-"""Labels that look the same count as one value, whatever their characters are.
+"""Detects labels that look the same, whatever their characters are.
 
 The skeleton of a label is what a reader sees of it: letters of other scripts that look like a Latin one become that
 letter, spaces of all kinds one space, and characters without a glyph vanish. It follows the algorithm of Unicode
@@ -36,7 +36,7 @@ FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {chr(code) f
 
 
 def skeleton(text: str) -> str:
-    """What a reader sees of a label: equal for labels that look the same, empty for one that shows nothing."""
+    """Return a key that is equal for labels that look the same, and empty for one that shows nothing."""
     if not text.isascii():
         text = "".join(c for c in normalize("NFKD", text) if c.isspace() or not _is_unseen(c))
         text = normalize("NFD", text)
@@ -50,7 +50,7 @@ def _is_unseen(character: str) -> bool:
 
 
 def merge_lookalikes(labels: Sequence[str]) -> list[str]:
-    """Every label as the first one that looks like it."""
+    """Replace every label by the first one that looks the same."""
     seen: dict[str, list[str]] = {}
     for label in labels:
         seen.setdefault(skeleton(label), []).append(label)
@@ -67,17 +67,17 @@ def merge_lookalikes(labels: Sequence[str]) -> list[str]:
 
 
 def count_lookalikes(labels: Sequence[str]) -> int:
-    """How many labels of a list without repetitions look like an earlier one, or like nothing at all."""
+    """Count the labels that look like an earlier one, or like nothing."""
     merged = merge_lookalikes(labels)
     return sum(one != label or not skeleton(label) for one, label in zip(merged, labels, strict=True))
 
 
 def lookalike_problems(where: str, name: str, labels: Sequence[str]) -> list[Problem]:
-    """What is wrong with a column whose labels a reader cannot tell apart."""
+    """Return the problems of a column whose labels a reader cannot distinguish."""
     found = count_lookalikes(labels)
     if not found:
         return []
     what = "1 value looks" if found == 1 else f"{found:,} values look"
-    message = f"{what} like another value of {name!r}, or like nothing: such values would hide nobody."
-    hint = "Write every value of the column in one way: the same letters, no invisible characters, no odd spaces."
+    message = f"{what} like another value of {name!r}, or like an empty cell, so they would protect nobody."
+    hint = "Write every value of the column in one way: the same letters, no invisible characters, no extra spaces."
     return [Problem(where, message, hint)]

@@ -1,4 +1,4 @@
-"""The values a column may take, in their order. Codes elsewhere are positions in this list."""
+"""The values that a column may take, in order. Codes are positions in this list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DomainSource = Literal["policy", "data", "bins", "hierarchy"]
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a finite number."""
+    """Return whether a text is a finite number."""
     try:
         return bool(np.isfinite(float(text)))
     except ValueError:
@@ -28,7 +28,7 @@ def is_number(text: str) -> bool:
 
 
 def has_no_order(values: Sequence[str]) -> bool:
-    """Whether numbers and other texts are mixed, so that neither size nor alphabet puts them in order."""
+    """Return whether numbers and other texts are mixed, so that the values have no order."""
     plain = [value for value in values if value not in (MISSING, OTHER)]
     numbers = sum(map(is_number, plain))
     return 0 < numbers < len(plain)
@@ -36,7 +36,7 @@ def has_no_order(values: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Domain:
-    """An ordered list of value labels and what kind of value they write down."""
+    """An ordered list of value labels, and their kind."""
 
     values: tuple[str, ...]
     kind: Kind = "string"
@@ -58,11 +58,11 @@ class Domain:
     integers: tuple[int, int] | None = None
     """All whole numbers from here to before there are values, whether or not somebody has them."""
     hidden: tuple[str, ...] = ()
-    """Values that stand for others that are not named: what a published general value covers and no cell shows."""
+    """Values that stand for others that are not named: what a published generalised value covers and no cell shows."""
 
     def __post_init__(self) -> None:
         if self.has_ends and self.edges is not None:
-            raise ValueError("bins have edges; open ends are for numbers as they are")
+            raise ValueError("bins have edges, and open ends are for numbers without bins")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -77,7 +77,7 @@ class Domain:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order of the values means something."""
+        """Return whether the order of the values is meaningful."""
         if self.edges is not None or self.kind in (*NUMERIC, *CALENDAR) or self.source == "policy":
             return True
         if self.has_ends and OTHER not in self.index:
@@ -86,26 +86,27 @@ class Domain:
 
     @cached_property
     def plain(self) -> tuple[str, ...]:
-        """The values without the special categories."""
+        """Return the values without the special categories."""
         return tuple(value for value in self.values if value not in (MISSING, OTHER))
 
     @property
     def made_of(self) -> tuple[str, ...]:
-        """The columns whose values a value is a tuple of; none where it stands for itself."""
+        """Return the columns of which a value is a tuple; empty for ordinary values."""
         return ()
 
     @property
     def called(self) -> str:
-        """What the values are, for a reader."""
+        """Return the word for the values in descriptions."""
         return "values"
 
     @property
     def views(self) -> tuple[np.ndarray, ...]:
-        """Coarser codes of the values that must differ too where different values are asked for; tuples have them."""
+        """Return coarser codes of the values that must also differ where different values are required, as for
+        tuples."""
         return ()
 
     def canonical(self, texts: Sequence[str]) -> list[str]:
-        """Texts of the table as the domain writes them; a text that is not of the kind stays as it is."""
+        """Return texts of the table in the domain's spelling; texts of another kind stay unchanged."""
         if self.hidden:
             found = self.find(texts)
             return [text if code < 0 else self.values[code] for text, code in zip(texts, found, strict=True)]
@@ -118,41 +119,41 @@ class Domain:
         return [text if text in known else (read(text) or text) for text in texts]
 
     def written_as(self, other: Domain) -> Domain:
-        """The same values, read as another domain's table writes them."""
+        """Return the same values, written as another domain's table writes them."""
         return replace(self, format=other.format)
 
     @cached_property
     def text_kind(self) -> Kind:
-        """The kind of the texts as the table has them; a release does not say it, so there the values show it."""
+        """Return the kind of the table's texts; a release does not state it, so it is inferred from the values."""
         if self.kind != "string":
             return self.kind
         return self.reads or (infer_kind(self.plain) if len(self.plain) < len(self.values) else "string")
 
     @property
     def rewrites(self) -> bool:
-        """Whether the table may write a value in several ways."""
+        """Return whether the table may write a value in several ways."""
         if self.has_ends or self.hidden:
             return True
         return self.edges is None and self.text_kind not in ("string", "boolean")
 
     @property
     def has_ends(self) -> bool:
-        """Whether numbers beyond some point are one value."""
+        """Return whether numbers beyond some point are one value."""
         return self.top is not None or self.bottom is not None
 
     def coded(self, texts: Sequence[str]) -> list[str]:
-        """Numbers of the table as top and bottom coding has them; anything else stays as it is."""
+        """Apply top and bottom coding to numbers of the table; anything else stays unchanged."""
         read = reader("number", self.format)
         known = self.index
         return [text if text in known else with_ends(read(text) or text, self.top, self.bottom) for text in texts]
 
     @property
     def names_all(self) -> bool:
-        """Whether every value that the column may have is listed, or lies in a declared bin."""
+        """Return whether every possible value is listed, or is in a declared bin."""
         return not self.hidden and self.measure is None and self.integers is None
 
     def find(self, values: Sequence[str], tree: Any = None) -> list[int]:
-        """Where values of the original stand in a domain that may not name them; -1 for those that are nowhere.
+        """Return the codes of original values in a domain that may not list them; -1 for those without a code.
 
         `tree` is the hierarchy of the original, for texts that are known by what is above them.
         """
@@ -166,7 +167,7 @@ class Domain:
         return [known[value] if value in known else self._stand_in(value, tree) for value in values]
 
     def _slot(self, value: str) -> int:
-        """Between which edges a number or date lies."""
+        """Return the number of the bin that contains a number or date; -1 if none does."""
         assert self.edges is not None
         assert self.measure is not None
         try:
@@ -177,7 +178,7 @@ class Domain:
         return slot if 0 <= slot < len(self.edges) - 1 else -1
 
     def _stand_in(self, value: str, tree: Any) -> int:
-        """The value that stands for one that is not named: the lowest one above it, by a tree or by its characters."""
+        """Return the placeholder of an unlisted value: the lowest one above it, by a tree or by its characters."""
         above = [] if tree is None or value in (MISSING, OTHER) else tree.above(value)
         masked = sorted((label for label in map(bare, self.hidden) if masks(label, value)), key=_stars)
         for label in [*above, *masked]:
@@ -188,7 +189,8 @@ class Domain:
 
     @cached_property
     def widths(self) -> np.ndarray | None:
-        """How wide the values are, where they are intervals between published edges; an open end is as wide as most."""
+        """Return how wide the values are, if they are intervals between published edges; an open end is as wide as
+        most."""
         if self.edges is None or self.measure is None:
             return None
         found = np.diff(np.asarray(self.edges))
@@ -199,14 +201,14 @@ class Domain:
 
     @property
     def is_range(self) -> bool:
-        """Whether the values are all whole numbers from the first to the last, whichever of them occur."""
+        """Return whether the values are all whole numbers from the first to the last, whether they occur or not."""
         if self.kind != "integer" or self.values[-1:] in ((MISSING,), (OTHER,)):
             return False
         return int(self.values[-1]) - int(self.values[0]) == len(self) - 1
 
     @cached_property
     def numbers(self) -> np.ndarray | None:
-        """The values as numbers (bins by their middle), or None where one is not a number."""
+        """Return the values as numbers (bins as their midpoint), or None if one is not a number."""
         if self.edges is not None:
             edges = np.asarray(self.edges)
             with np.errstate(invalid="ignore"):
@@ -221,24 +223,25 @@ class Domain:
 
     @cached_property
     def amounts(self) -> np.ndarray | None:
-        """The values as numbers that can be added up, NaN for a missing one; None where that makes no sense."""
+        """Return the values as numbers that can be added up, NaN for a missing one; None if that is not meaningful."""
         if self.kind not in NUMERIC or self.edges is not None:
             return None
         return np.array([np.nan if value == MISSING else as_number(value, self.kind) for value in self.values])
 
     @cached_property
     def missing_code(self) -> int | None:
-        """The code of a missing cell, which stands beside the values and not among them."""
+        """Return the code of a missing cell, which is separate from the values."""
         return self.index.get(MISSING)
 
     @property
     def is_ranked(self) -> bool:
-        """Whether a class may publish an interval of the column: the order of its values means something."""
+        """Return whether a class may publish an interval of the column, because the order of its values is
+        meaningful."""
         last = self.missing_code in (None, len(self) - 1)
         return self.is_ordered and OTHER not in self.index and last and len(self.plain) > 0
 
     def line(self, by_rank: bool = False) -> np.ndarray:
-        """Where the values of a ranked domain stand between 0 and 1, by size or by rank; a missing one nowhere."""
+        """Return the positions of a ranked domain's values between 0 and 1, by size or rank; NaN for a missing one."""
         plain = replace(self, values=self.plain)
         numbers = None if by_rank else plain.numbers
         if numbers is None or not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
@@ -249,18 +252,18 @@ class Domain:
         return out
 
     def typed(self) -> list[Any]:
-        """The values as the published type has them; the missing category of a typed domain is None."""
+        """Return the values in the published type; the missing category of a typed domain is None."""
         return [None if self.kind != "string" and v == MISSING else parse(v, self.kind) for v in self.values]
 
 
 def end_labels(top: float | None, bottom: float | None) -> list[tuple[float, str]]:
-    """The open ends of top and bottom coding, each with the number at which it begins or ends."""
+    """Return the open ends of top and bottom coding, each with the number at which it begins or ends."""
     out = [] if bottom is None else [(bottom, f"below {number_text(bottom)}")]
     return out if top is None else [*out, (top, f"{number_text(top)} and above")]
 
 
 def with_ends(text: str, top: float | None, bottom: float | None) -> str:
-    """A number as top and bottom coding publishes it; what is no number stays as it is."""
+    """Return a number as top and bottom coding publishes it; anything else stays unchanged."""
     if not is_number(text):
         return text
     if top is not None and float(text) >= top:
@@ -269,7 +272,7 @@ def with_ends(text: str, top: float | None, bottom: float | None) -> str:
 
 
 def fits_kind(labels: Sequence[str], kind: Kind) -> bool:
-    """Whether every label writes down a value of the kind."""
+    """Return whether every label is a value of the kind."""
     plain = [label for label in labels if label != MISSING]
     if kind == "integer":
         return all(map(_is_integer, plain))
@@ -282,7 +285,7 @@ def fits_kind(labels: Sequence[str], kind: Kind) -> bool:
 
 
 def infer_kind(labels: Sequence[str]) -> Kind:
-    """The narrowest kind whose texts round-trip, so that "01234" stays a string and never becomes 1234."""
+    """Return the narrowest kind whose texts round-trip, so that "01234" stays a string and never becomes 1234."""
     plain = [label for label in labels if label not in (MISSING, OTHER)]
     if OTHER in labels or not plain:
         return "string"
@@ -312,7 +315,7 @@ def _is_number(label: str) -> bool:
 
 
 def sort_labels(labels: Sequence[str], kind: Kind) -> list[str]:
-    """Numbers by size, everything else by code point, the special categories last."""
+    """Sort numbers by size, everything else by code point, the special categories last."""
     special = [label for label in (OTHER, MISSING) if label in labels]
     plain = [label for label in labels if label not in (OTHER, MISSING)]
     if kind in (*NUMERIC, *CALENDAR):
@@ -321,11 +324,12 @@ def sort_labels(labels: Sequence[str], kind: Kind) -> list[str]:
 
 
 OTHERS = "other "
-"""Before the name of a general value: what lies under it besides the values and general values that are shown."""
+"""Before the name of a generalised value: what lies under it besides the values and generalised values that are
+shown."""
 
 
 def bare(label: str) -> str:
-    """The general value that a stand-in is named after."""
+    """Return the generalised value after which a placeholder is named."""
     return label.removeprefix(OTHERS)
 
 
@@ -335,7 +339,7 @@ def _stars(label: str) -> int:
 
 
 def masks(label: str, value: str) -> bool:
-    """Whether a masked text leaves a value open: 130** leaves 13021, * leaves everything."""
+    """Return whether a masked text covers a value: 130** covers 13021, * covers everything."""
     label = unnumbered(label)
     kept = label.rstrip("*")
     return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
@@ -345,7 +349,7 @@ PLAIN = Format()
 
 
 def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, written: Format = PLAIN) -> Domain:
-    """All whole numbers from low to before high, open ends beyond them, and a missing cell."""
+    """Return all whole numbers from low to before high, with open ends and a missing cell."""
     ends = float(high) if top else None, float(low) if bottom else None
     labels = [label for _, label in end_labels(None, ends[1])]
     values = [*labels, *map(str, range(low, high)), *(label for _, label in end_labels(ends[0], None))]
@@ -361,7 +365,8 @@ def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, wr
 
 
 def bin_labels(edges: Sequence[float], measure: str | None = None) -> tuple[str, ...]:
-    """Half-open intervals, the last one closed: [0, 18), [18, 30), ... [75, 120]. Ends may be open: "90 and above"."""
+    """Return labels of half-open intervals, the last one closed: [0, 18), [18, 30), ... [75, 120]. Ends may be open:
+    "90 and above"."""
     if measure is not None:
         return span_labels(tuple(edges), measure)
     texts = [number_text(edge) for edge in edges]

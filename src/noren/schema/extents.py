@@ -1,4 +1,4 @@
-"""Where the label of a general number or date begins and ends on the line, and how ends are written.
+"""Where the label of a generalised number or date begins and ends, and how ends are written.
 
 A published interval says its edges itself: "[20, 30)", "below 18", "1987-Q2", "*". So a release of numbers or dates
 lists no value at all: its base values are what lies between the edges that its cells show.
@@ -32,7 +32,7 @@ MOST_DECIMALS = 330
 
 @dataclass(frozen=True)
 class Ends:
-    """From the least to the largest number under a label; `closed` if the largest itself lies under it."""
+    """The smallest and the largest number under a label; `closed` if the largest itself is included."""
 
     low: float
     high: float
@@ -40,12 +40,12 @@ class Ends:
 
 
 def unnumbered(label: str) -> str:
-    """A label without the number that tells it from another of the same name."""
+    """Return a label without the number that distinguishes it from another of the same name."""
     return _NUMBERED.sub("", label)
 
 
 def ends_of(label: str, kind: Kind) -> Ends | None:
-    """What a label of numbers, dates or codes covers; None if it says nothing of the kind."""
+    """Return the range of a label of numbers, dates or codes; None for other labels."""
     try:
         return _ends(unnumbered(label), kind)
     except (ValueError, OverflowError):
@@ -101,7 +101,7 @@ LAST = {
 
 
 def _span(label: str) -> tuple[date, date | None] | None:
-    """The first day of a span of the calendar, and the first one after it; None after it where the calendar ends."""
+    """Return the first day of a span of the calendar, and the first day after it; None at the end of the calendar."""
     if found := _WEEK.fullmatch(label):
         first = date.fromisocalendar(int(found[1]), int(found[2]), 1)
         return first, first + timedelta(days=7) if first <= date.max - timedelta(days=7) else None
@@ -118,7 +118,7 @@ def _span(label: str) -> tuple[date, date | None] | None:
 
 
 def _first(year: int, month: int) -> date | None:
-    """The first day of a month; None beyond the calendar, whose last day often stands for "until further notice"."""
+    """Return the first day of a month; None beyond the calendar, whose last day often means "until further notice"."""
     return date(year, month, 1) if year <= date.max.year else None
 
 
@@ -126,7 +126,7 @@ def _first(year: int, month: int) -> date | None:
 
 
 def measure_for(kind: Kind, ends: Iterable[Ends], digits: int = 0) -> str:
-    """The measure on which all these ends lie."""
+    """Return the measure on which all these ends can be placed."""
     if kind == "string":
         return f"code-{digits}"
     if kind != "number":
@@ -141,14 +141,14 @@ def _decimals(number: float) -> int:
 
 
 def kind_of(measure: str) -> Kind:
-    """The kind of the values that a measure puts on a line."""
+    """Return the kind of the values on a measure."""
     name = measure.partition("-")[0]
     kinds: dict[str, Kind] = {"integer": "integer", "date": "date", "datetime": "datetime", "decimal": "number"}
     return kinds.get(name, "string")
 
 
 def after(place: float, measure: str) -> float:
-    """The next place on a measure: one step further, or nowhere beyond the last day."""
+    """Return the next position on a measure; infinite after the last day."""
     if not measure.startswith("decimal-"):
         return inf if place >= LAST.get(measure, inf) else place + 1
     step = Decimal(1).scaleb(-int(measure.partition("-")[2]))
@@ -156,7 +156,7 @@ def after(place: float, measure: str) -> float:
 
 
 def bounds_on(ends: Ends, measure: str) -> tuple[float, float]:
-    """The first place under a label, and the first one beyond it."""
+    """Return the first position under a label, and the first one after it."""
     low, high = ends.low, ends.high
     if not measure.startswith("decimal-"):
         low, high = (float(ceil(end)) if isfinite(end) and end != int(end) else end for end in (low, high))
@@ -166,7 +166,7 @@ def bounds_on(ends: Ends, measure: str) -> tuple[float, float]:
 
 
 def place_text(place: float, measure: str) -> str:
-    """A place on a measure as a release writes it."""
+    """Return a position on a measure as a release writes it."""
     name, _, argument = measure.partition("-")
     if name == "date":
         return date.fromordinal(int(place)).isoformat()
@@ -176,7 +176,7 @@ def place_text(place: float, measure: str) -> str:
 
 
 def span_labels(edges: tuple[float, ...], measure: str) -> tuple[str, ...]:
-    """What lies between neighbouring edges: one step is the value itself, more is an interval without its end."""
+    """Return labels between neighbouring edges: one step is the value itself, more is an interval without its end."""
     out = []
     for low, high in pairwise(edges):
         if low == -inf:

@@ -1,4 +1,4 @@
-"""What the texts of a column write down: numbers, dates, yes and no, or nothing but text.
+"""Detects what the texts of a column are: numbers, dates, booleans, or text.
 
 A kind is sniffed from the distinct texts, with the evidence for a person to read, or said in the policy. Texts that
 write the same value are one value: 160.0 and 160, 1.234,50 and 1234.5, 3.5.1987 and 1987-05-03.
@@ -18,14 +18,37 @@ NUMERIC: tuple[Kind, ...] = ("integer", "number")
 CALENDAR: tuple[Kind, ...] = ("date", "datetime")
 DAY = "%Y-%m-%d"
 MOMENT = "%Y-%m-%d %H:%M:%S"
-DATES = (DAY, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
-MOMENTS = (MOMENT, "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
+DATES = (
+    DAY,
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d",
+    "%d-%m-%Y",
+    "%d.%m.%y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d-%m-%y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d %b %Y",
+    "%Y年%m月%d日",
+)
+MOMENTS = (
+    *(MOMENT, "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y/%m/%d %H:%M"),
+    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%y %H:%M", "%m/%d/%y %H:%M"),
+)
+DAY_FIRST = {f"%d/%m/{year}": f"%m/%d/{year}" for year in ("%Y", "%y", "%Y %H:%M", "%y %H:%M")}
+"""Patterns, each with the one that writes the month first."""
+EITHER = "dates, but day and month cannot be distinguished; declare format"
+CENTURY = 2030
+"""Two digits stand for a year before this one."""
 TRUE, FALSE = "true", "false"
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a column writes its values, where that is not how a release does."""
+    """How a column writes its values, if that differs from how a release does."""
 
     decimal: str = "."
     thousands: str = ""
@@ -35,7 +58,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A kind, how it is written, and why it is believed."""
+    """A detected kind, its format, and the reason."""
 
     kind: Kind
     format: Format
@@ -43,29 +66,29 @@ class Sniffed:
 
 
 def is_whole(value: float) -> bool:
-    """Whether a number is a whole one that its text names exactly."""
+    """Return whether a number is a whole one that its text names exactly."""
     return float(value).is_integer() and abs(value) < 2**53
 
 
 def number_text(value: float) -> str:
-    """A number as a person writes it: 18 rather than 18.0."""
+    """Return a number as a person writes it: 18 rather than 18.0."""
     return str(int(value)) if is_whole(value) else repr(float(value))
 
 
 def is_code(labels: Sequence[str]) -> bool:
-    """Whether all texts are digits of one width, one of them with a leading zero: a code, and no number."""
+    """Return whether all texts are digits of one width, one of them with a leading zero: a code, not a number."""
     widths = {len(label) for label in labels}
     digits = len(widths) == 1 and max(widths) > 1 and all(map(str.isdecimal, labels))
     return digits and any(label.startswith("0") for label in labels)
 
 
 def sniff(labels: Iterable[str], decimal: str | None = None) -> Sniffed:
-    """The narrowest kind that all texts are written in."""
+    """Return the narrowest kind in which all texts can be read."""
     plain = list(labels)
     if not plain:
         return Sniffed("string", Format(), "no values")
     if is_code(plain):
-        return Sniffed("string", Format(), "digits of one width with leading zeros: a code, in its order")
+        return Sniffed("string", Format(), "digits of one width with leading zeros: a code, in ascending order")
     if set(plain) <= {TRUE, FALSE}:
         return Sniffed("boolean", Format(), "true and false")
     for marks in _number_formats(plain, decimal):
@@ -80,15 +103,15 @@ def sniff(labels: Iterable[str], decimal: str | None = None) -> Sniffed:
             return Sniffed("integer" if whole else "number", marks, why)
     for kind, patterns in (("date", DATES), ("datetime", MOMENTS)):
         fits = [pattern for pattern in patterns if all(_moment(label, pattern) is not None for label in plain)]
-        if fits and not (len(fits) > 1 and {"%d/%m/%Y", "%m/%d/%Y"} <= set(fits)):
+        if fits and not any({one, other} <= set(fits) for one, other in DAY_FIRST.items()):
             return Sniffed(kind, Format(pattern=fits[0]), f"{kind}s written {fits[0]}")  # type: ignore[arg-type]
         if fits:
-            return Sniffed("string", Format(), "dates, but day and month cannot be told apart: say format")
+            return Sniffed("string", Format(), EITHER)
     return Sniffed("string", Format(), "texts")
 
 
 def _number_formats(labels: Sequence[str], decimal: str | None) -> list[Format]:
-    """Ways to write numbers that are worth a try, with marks that the texts have. 1,234 alone is a thousand."""
+    """Return number formats to try, by the marks in the texts. 1,234 without other marks is a thousand."""
     if decimal == ",":
         return [Format(","), Format(",", "."), Format(",", " ")]
     commas = any("," in label for label in labels)
@@ -98,14 +121,14 @@ def _number_formats(labels: Sequence[str], decimal: str | None) -> list[Format]:
 
 
 def _parted(digits: str, mark: str) -> bool:
-    """Whether whole digits are parted by a mark into groups of three, or not at all."""
+    """Return whether digits are in groups of three separated by a mark, or not separated."""
     head, *groups = digits.split(mark)
     threes = all(len(group) == 3 and group.isdecimal() for group in groups)
     return not groups or (head.isdecimal() and len(head) <= 3 and not head.startswith("0") and threes)
 
 
 def _numbers(labels: Sequence[str], marks: Format) -> list[float] | None:
-    """All numbers, or None at the first text that is none."""
+    """Return all numbers, or None at the first text that is none."""
     out = []
     for label in labels:
         number = _number(label, marks)
@@ -138,7 +161,7 @@ def _number(label: str, marks: Format) -> float | None:
 
 
 def _moment(label: str, pattern: str) -> datetime | None:
-    """What a text writes down. Frames and Parquet files keep fractions of a second also where all of them are zero."""
+    """Parse a date or time. Frames and Parquet files keep fractions of a second even if all are zero."""
     text = label.strip()
     if pattern.endswith("%S"):
         whole, point, fraction = text.partition(".")
@@ -147,11 +170,13 @@ def _moment(label: str, pattern: str) -> datetime | None:
         found = datetime.strptime(text, pattern)
     except ValueError:
         return None
+    if "%y" in pattern and found.year >= CENTURY:
+        found = found.replace(year=found.year - 100)
     return found if 1 <= found.year <= 9999 else None
 
 
 def reader(kind: Kind, written: Format) -> Callable[[str], str | None]:
-    """What turns a text into the text that a release would write; None where it is not of the kind."""
+    """Return a function from a text to the text that a release would write; None if it is not of the kind."""
     if kind in NUMERIC:
 
         def number(label: str) -> str | None:
@@ -174,7 +199,7 @@ def reader(kind: Kind, written: Format) -> Callable[[str], str | None]:
 
 
 def parse(label: str, kind: Kind) -> Any:
-    """The value that a canonical text writes down."""
+    """Parse a canonical text."""
     if kind == "integer":
         return int(label)
     if kind == "number":
@@ -187,7 +212,7 @@ def parse(label: str, kind: Kind) -> Any:
 
 
 def as_number(label: str, kind: Kind) -> float:
-    """Where a canonical text stands on a line: a number itself, a date by its day, a moment by its second."""
+    """Return the position of a canonical text on a line: a number itself, a date by its day, a time by its second."""
     if kind == "date":
         return float(date.fromisoformat(label).toordinal())
     if kind == "datetime":

@@ -1,4 +1,4 @@
-"""Outside knowledge: a public table that says which terms belong to which sensitive label.
+"""Knowledge tables: public tables that list which terms belong to which sensitive label.
 
 A record's terms link it to K(t), the labels whose term set contains every term of the record; an empty term set links
 to all labels, a term that no label holds links to none. An adversary who sees the terms believes in label L with
@@ -42,7 +42,7 @@ class KnowledgeError(NorenError):
 
 
 class PairLogs(NamedTuple):
-    """Weights of pairs, turned round: term j has the labels of[start[j]:start[j + 1]], with as many logarithms."""
+    """Logarithms of pair weights by term: term j has the labels of[start[j]:start[j + 1]]."""
 
     start: NDArray[np.int64]
     of: NDArray[np.int64]
@@ -52,7 +52,7 @@ class PairLogs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Which terms each label has: label i has the term codes `codes[bounds[i]:bounds[i + 1]]`, ascending.
+    """A knowledge table: label i has the term codes `codes[bounds[i]:bounds[i + 1]]`, ascending.
 
     `weights` (one per label, positive), `priors` (one per label, sum 1) and `pair_weights` (one per entry of `codes`,
     positive) are None unless given.
@@ -78,7 +78,7 @@ class Knowledge:
                 doubled = repeated(names)
                 raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
             if alike := count_lookalikes(names):
-                message = f"{alike} {what}s look like others, or like nothing."
+                message = f"{alike} {what}s look the same as others, or like an empty cell."
                 raise KnowledgeError(message, hint=f"Write every {what} in one way, without invisible characters.")
         for what, numbers in (("weights", self.weights), ("priors", self.priors)):
             if numbers is not None and numbers.shape != (len(self.labels),):
@@ -87,14 +87,14 @@ class Knowledge:
                 )
         if self.weights is not None and not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
             raise KnowledgeError(
-                "a weight is not a positive number.", hint="A label that cannot be meant is left out of the table."
+                "a weight is not a positive number.", hint="Give positive numbers; remove labels that are impossible."
             )
         if (own := self.pair_weights) is not None:
             if own.shape != self.codes.shape:
                 message = f"{own.size} pair weights for {self.codes.size} pairs."
                 raise KnowledgeError(message, hint="Give one number for every pair of a label and a term.")
             if not (np.isfinite(own).all() and (own > 0).all()):
-                hint = "A term that a label never has is left out of the table."
+                hint = "Give positive numbers; remove pairs that never occur."
                 raise KnowledgeError("a pair weight is not a positive number.", hint=hint)
         if self.priors is not None:
             total = float(self.priors.sum())
@@ -110,24 +110,24 @@ class Knowledge:
         return {term: i for i, term in enumerate(self.terms)}
 
     def encode(self, terms: Iterable[str]) -> NDArray[np.int64]:
-        """Term codes; a term the table does not know becomes -1 and links to nothing."""
+        """Return the codes of terms; an unknown term becomes -1 and is linked to no label."""
         return np.array([self._term_code.get(term, -1) for term in terms], np.int64)
 
     @cached_property
     def label_weights(self) -> NDArray[np.float64]:
-        """w(L), 1 where nothing was given."""
+        """Return the weight w(L) of every label; 1 by default."""
         return np.ones(len(self.labels)) if self.weights is None else np.asarray(self.weights, np.float64)
 
     @cached_property
     def postings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The table turned round: term j belongs to the labels `of[start[j]:start[j + 1]]`, ascending."""
+        """Return the transposed table: term j belongs to the labels `of[start[j]:start[j + 1]]`, ascending."""
         owner = np.repeat(np.arange(len(self.labels)), np.diff(self.bounds))
         start = np.concatenate(([0], np.cumsum(np.bincount(self.codes, minlength=len(self.terms)))))
         return start.astype(np.int64), owner[np.argsort(self.codes, kind="stable")].astype(np.int64)
 
     @cached_property
     def pairs(self) -> PairLogs | None:
-        """What pair weights tell; None where they tell nothing: none were given, or they are equal in every term."""
+        """Return the pair weights; None if none were given, or if they are equal within every term."""
         if self.pair_weights is None:
             return None
         start, of = self.postings
@@ -140,7 +140,7 @@ class Knowledge:
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
-        """(terms, words): bit L of row j says whether label L has term j."""
+        """Return a (terms, words) bit array: bit L of row j says whether label L has term j."""
         out = np.zeros((len(self.terms), (len(self.labels) + 63) // 64), np.uint64)
         owner = np.repeat(np.arange(len(self.labels)), np.diff(self.bounds))
         np.bitwise_or.at(out, (self.codes, owner // 64), np.uint64(1) << (owner % 64).astype(np.uint64))
@@ -148,7 +148,8 @@ class Knowledge:
 
     @property
     def links(self) -> tuple[NDArray[np.uint64], NDArray[np.float64], PairLogs | None]:
-        """All that a belief follows from: who has which term, the weights of labels, and those of pairs."""
+        """Return everything that determines beliefs: the terms of labels, the weights of labels, and the weights of
+        pairs."""
         return self.bits, self.label_weights, self.pairs
 
     # ---------------------------------------------------------------- ways to write one
@@ -163,7 +164,8 @@ class Knowledge:
         priors: Mapping[str, float] | None = None,
         pair_weights: Mapping[tuple[str, str], float] | None = None,
     ) -> Knowledge:
-        """(label, term) pairs in any order; a repeated pair counts once, an empty term only names the label.
+        """Make a table from (label, term) pairs in any order; a repeated pair counts once, an empty term only declares
+        the label.
 
         `labels` fixes the order and may name labels without terms; otherwise labels stand in order of appearance.
         Labels and pairs that a mapping leaves out weigh 1, or have prior 0.
@@ -188,21 +190,23 @@ class Knowledge:
 
     @classmethod
     def from_sets(cls, sets: Sequence[Iterable[int]], *, terms: Sequence[str], **names: Any) -> Knowledge:
-        """One set of term codes for each label; `labels`, `weights` and the rest as in the class.
+        """Make a table from one set of term codes per label; other arguments are the fields of the class.
 
         Pair weights stand in the order of `codes`: label by label, the terms of each ascending.
         """
         rows = [sorted(set(own)) for own in sets]
         codes = np.array([code for row in rows for code in row], np.int64)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(terms)):
-            raise KnowledgeError(f"a term code lies outside 0..{len(terms) - 1}.", hint="Codes are places in `terms`.")
+            raise KnowledgeError(
+                f"a term code lies outside 0..{len(terms) - 1}.", hint="Give codes as positions in `terms`."
+            )
         names.setdefault("labels", tuple(f"label {i + 1}" for i in range(len(rows))))
         bounds = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
         return cls(terms=tuple(terms), bounds=bounds, codes=codes, **names)
 
     @classmethod
     def read_csv(cls, path: Path) -> Knowledge:
-        """A CSV with a header, in one of two layouts.
+        """Read a CSV with a header, in one of two layouts.
 
         Pairs: `label,term`, or any two columns in this order; further columns `weight` and `prior` hold the same
         number in every line of a label, and `pair_weight` one for the line's own pair (1 where the cell is empty). An
@@ -214,7 +218,7 @@ class Knowledge:
             return _from_pair_rows(path, [name.lower() for name in header], rows, lines)
         if len(set(header)) != len(header):
             doubled = repeated(header)
-            raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="A matrix has one column per term.")
+            raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="Write one column per term.")
         pairs: list[tuple[str, str]] = []
         for row, line in zip(rows, lines, strict=True):
             for term, cell in zip(header[1:], row[1:], strict=True):
@@ -228,7 +232,7 @@ class Knowledge:
         labels = [row[0] for row in rows]
         if len(set(labels)) != len(labels):
             doubled = repeated(labels)
-            raise KnowledgeError(f"{path}: label {doubled!r} has two lines.", hint="A matrix has one line per label.")
+            raise KnowledgeError(f"{path}: label {doubled!r} has two lines.", hint="Write one line per label.")
         return cls.from_pairs(pairs, labels=labels)
 
 
@@ -239,20 +243,22 @@ def _per_label(
         return None
     for label in given:
         if label not in labels:
-            raise KnowledgeError(f"{what} of {label!r}: no such label.", hint="Name labels as the table spells them.")
+            raise KnowledgeError(
+                f"there is a {what} of {label!r}, but no such label.", hint="Spell labels as in the table."
+            )
     return np.array([given.get(label, default) for label in labels], np.float64)
 
 
 def _per_pair(
     given: Mapping[tuple[str, str], float] | None, held: Mapping[str, Mapping[str, Any]], terms: Mapping[str, int]
 ) -> NDArray[np.float64] | None:
-    """One weight for every pair, in the order of `Knowledge.codes`."""
+    """Return one weight for every pair, in the order of `Knowledge.codes`."""
     if given is None:
         return None
     for label, term in given:
         if term not in held.get(label, ()):
-            message = f"pair weight of {label!r} and {term!r}: no such pair."
-            raise KnowledgeError(message, hint="Name labels and terms as the table spells them.")
+            message = f"there is a pair weight of {label!r} and {term!r}, but no such pair."
+            raise KnowledgeError(message, hint="Spell labels and terms as in the table.")
     rows = [sorted(own, key=terms.__getitem__) for own in held.values()]
     pairs = [(label, term) for label, own in zip(held, rows, strict=True) for term in own]
     return np.array([given.get(pair, 1.0) for pair in pairs], np.float64)
@@ -262,63 +268,48 @@ def _from_pair_rows(path: Path, header: list[str], rows: list[list[str]], lines:
     if len(set(header[2:])) != len(header[2:]):
         raise KnowledgeError(f"{path}: two columns are called {repeated(header[2:])!r}.", hint="Keep one of them.")
     place = {name: header.index(name, 2) for name in header[2:]}
-    extras = {name: _numbers(path, name, place[name], rows, lines) for name in EXTRAS if name in place}
+    found = {name: _numbers(path, name, at, rows, lines) for name, at in place.items()}
     pairs = [(row[0], row[1]) for row in rows]
-    own = _pair_numbers(path, place[PAIR], rows, lines) if PAIR in place else None
-    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"), pair_weights=own)
-
-
-def _pair_numbers(path: Path, place: int, rows: list[list[str]], lines: list[int]) -> dict[tuple[str, str], float]:
-    """The weight of every pair; 1 for an empty cell."""
-    out: dict[tuple[str, str], float] = {}
-    for row, line in zip(rows, lines, strict=True):
-        try:
-            number = float(row[place] or 1)
-        except ValueError:
-            number = np.nan
-        if not 0 < number < np.inf:
-            message = f"{path}: line {line}: the {PAIR} is not a positive number."
-            raise KnowledgeError(message, hint="For example 1 or 0.25; an empty cell counts as 1.")
-        if not row[1]:
-            if row[place]:
-                message = f"{path}: line {line} has a {PAIR} and names no term."
-                raise KnowledgeError(message, hint="Leave the cell empty where a label has no terms.")
-            continue
-        if out.setdefault((row[0], row[1]), number) != number:
-            message = f"{path}: line {line}: its pair stands in an earlier line, with another {PAIR}."
-            raise KnowledgeError(message, hint="Write every pair once.")
-    return out
+    return Knowledge.from_pairs(
+        pairs, weights=found.get("weight"), priors=found.get("prior"), pair_weights=found.get(PAIR)
+    )
 
 
 def _is_pairs(header: list[str], rows: list[list[str]]) -> bool:
-    """Whether the lines are pairs: by their header, or two columns of which the second says more than yes and no."""
+    """Return whether the lines are pairs: by their header, or two columns of which the second is not yes/no."""
     if len(header) == 2:
         return header[1].lower() == "term" or any(row[1].lower() not in YES | NO for row in rows)
     return len(header) > 2 and {name.lower() for name in header[2:]} <= {*EXTRAS, PAIR}
 
 
-def _numbers(path: Path, what: str, place: int, rows: list[list[str]], lines: list[int]) -> dict[str, float]:
-    """The weight or the prior of every label."""
-    out: dict[str, float] = {}
+def _numbers(path: Path, what: str, place: int, rows: list[list[str]], lines: list[int]) -> dict[Any, float]:
+    """Return the weight or the prior of every label, or the weight of every pair; 1 for an empty cell of a pair."""
+    out: dict[Any, float] = {}
     for row, line in zip(rows, lines, strict=True):
+        text, key = (row[place] or "1", (row[0], row[1])) if what == PAIR else (row[place], row[0])
+        if what == PAIR and not row[1]:
+            if row[place]:
+                message = f"{path}: line {line} has a {PAIR} and names no term."
+                raise KnowledgeError(message, hint="Leave the cell empty if a label has no terms.")
+            continue
         try:
-            number = float(row[place])
+            number = float(text)
         except ValueError:
             number = np.nan
         if not (0 < number < np.inf or (what == "prior" and number == 0)):
-            raise KnowledgeError(
-                f"{path}: line {line}: the {what} is not a positive number.", hint="For example 1 or 0.25."
-            )
-        if out.setdefault(row[0], number) != number:
-            raise KnowledgeError(
-                f"{path}: line {line}: the label has another {what} than above.",
-                hint=f"A {what} belongs to the label: write the same one in all its lines.",
-            )
+            message = f"{path}: line {line}: the {what} is not a positive number."
+            raise KnowledgeError(message, hint="For example 1 or 0.25.")
+        if out.setdefault(key, number) != number:
+            if what == PAIR:
+                message = f"{path}: line {line}: its pair is in an earlier line, with another {PAIR}."
+                raise KnowledgeError(message, hint="Write every pair once.")
+            message = f"{path}: line {line}: the label has another {what} than above."
+            raise KnowledgeError(message, hint=f"Write the same {what} in all lines of a label.")
     return out
 
 
 def read_priors(path: Path, knowledge: Knowledge) -> Knowledge:
-    """The knowledge with priors from a CSV of label,prior. Labels that are not listed have prior 0."""
+    """Return the knowledge table with priors from a CSV of label,prior. Unlisted labels have prior 0."""
     header, rows, lines = _read(path)
     if len(header) != 2:
         raise KnowledgeError(f"{path}: a table of priors has two columns.", hint="Write label,prior.")
@@ -330,7 +321,7 @@ def read_priors(path: Path, knowledge: Knowledge) -> Knowledge:
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Header, rows and their line numbers; every row as wide as the header."""
+    """Return header, rows and their line numbers; every row is as wide as the header."""
     text = read_side_file(path, KnowledgeError)
     separator = max(",;\t|", key=text.split("\n", 1)[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
@@ -349,12 +340,12 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
                 hint="Quote a cell that contains the separator.",
             )
         if not row[0]:
-            raise KnowledgeError(f"{path}: line {line} names no label.", hint="The first column holds the label.")
+            raise KnowledgeError(f"{path}: line {line} names no label.", hint="Put the label into the first column.")
     return header, [row for row, _ in table[1:]], [line for _, line in table[1:]]
 
 
 def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
-    """The table line by line: label, term and, where given, weight, prior and pair weight.
+    """Return the lines of the table as columns: label, term and, if given, weight, prior and pair weight.
 
     A label without terms has one line, with neither a term nor a pair weight. The terms of a label stand in the order
     of their texts: the order of a holder's file is lost when the lines are read again, and a table has one form only.
@@ -380,7 +371,7 @@ def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
 
 
 def knowledge_of_rows(rows: Mapping[str, Sequence[Any]]) -> Knowledge:
-    """The reverse of `knowledge_rows`. Raises ValueError or KnowledgeError for lines that contradict each other."""
+    """Rebuild a table from `knowledge_rows`; raise ValueError or KnowledgeError for contradictory lines."""
     known = {"label", "term", *EXTRAS, PAIR}
     if not {"label", "term"} <= set(rows) or not set(rows) <= known or None in rows["label"]:
         raise ValueError("a knowledge table has labels and terms")

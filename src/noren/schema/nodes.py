@@ -1,4 +1,4 @@
-"""General values: nodes over the base values of a domain, whether a hierarchy names them or a class covers them.
+"""Generalised values: nodes over the base values of a domain.
 
 A node is a label and the base values under it, kept as runs of consecutive codes: an interval is one run, a set of
 categories a few. Node i of a hierarchy is base value i for i < d; the other nodes follow, level by level.
@@ -14,11 +14,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import chosen, offsets_of, owners, ranges
 from noren.schema.hierarchy import Hierarchy
 
 Tight = Literal["ends", "members", "subtrees"]
-"""What certainly occurs in every class under its general value: both ends of an interval (and a missing value that it
-names), every member of a set, values of two children of a node."""
+"""What certainly occurs in every class under its generalised value: both ends of an interval (and a missing value that
+it names), every member of a set, values of two children of a node."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Nodes:
 
     @classmethod
     def from_runs(cls, d: int, labels: Sequence[str], runs: Iterable[Sequence[Sequence[int]]]) -> Nodes:
-        """Nodes from a list of (start, stop) pairs each. Raises ValueError for empty, unsorted or outlying runs."""
+        """Make nodes from a list of (start, stop) pairs each; raise ValueError for empty, unsorted or outlying runs."""
         listed = [[(int(start), int(stop)) for start, stop in node] for node in runs]
         if len(listed) != len(labels):
             raise ValueError("every node has one label")
@@ -53,7 +54,7 @@ class Nodes:
 
     @classmethod
     def from_members(cls, d: int, labels: Sequence[str], members: Iterable[Sequence[int]]) -> Nodes:
-        """Nodes from the codes each covers, in any order."""
+        """Make nodes from the codes that each covers, in any order."""
         return cls.from_runs(d, labels, [runs_of(codes) for codes in members])
 
     @property
@@ -63,57 +64,49 @@ class Nodes:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many base values each node covers."""
+        """Return the number of base values of each node."""
         total = np.concatenate([[0], np.cumsum(self.stops - self.starts)])
         return np.asarray(total[self.bounds[1:]] - total[self.bounds[:-1]])
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
-        """The mean code under every node, from 0 (the first base value) to 1 (the last)."""
+        """Return the mean code under every node, from 0 (the first base value) to 1 (the last)."""
         sums = np.add.reduceat((self.starts + self.stops - 1) * (self.stops - self.starts) / 2, self.bounds[:-1])
         return np.asarray(sums / self.sizes / max(self.d - 1, 1))
 
     @cached_property
     def membership(self) -> NDArray[np.bool_]:
-        """(nodes, d): whether a node covers a base value. Only for catalogues that are small enough."""
+        """Return a (nodes, d) array: whether a node covers a base value. For small catalogues only."""
         edges = np.zeros((len(self), self.d + 1), np.int32)
-        owner = np.repeat(np.arange(len(self)), np.diff(self.bounds))
+        owner = owners(self.bounds)
         np.add.at(edges, (owner, self.starts), 1)
         np.add.at(edges, (owner, self.stops), -1)
         return np.cumsum(edges, axis=1)[:, : self.d] > 0
 
     def members(self, node: int) -> NDArray[np.int64]:
-        """The codes under one node, ascending."""
+        """Return the codes under one node, ascending."""
         pairs = range(int(self.bounds[node]), int(self.bounds[node + 1]))
         return np.concatenate([np.arange(self.starts[r], self.stops[r]) for r in pairs])
 
     def flat_members(self, nodes: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The members of these nodes (all of them) one after the other, and where each node's begin."""
+        """Return the members of these nodes (by default all) one after the other, and the offsets."""
         bounds, starts, stops = self.bounds, self.starts, self.stops
         if nodes is not None:
-            runs, bounds = _listed(self.bounds[nodes], self.bounds[nodes + 1])
+            bounds, runs = chosen(self.bounds, nodes)
             starts, stops = self.starts[runs], self.stops[runs]
-        flat, offsets = _listed(starts, stops)
-        return flat, offsets[bounds]
+        return ranges(starts, stops), offsets_of(stops - starts)[bounds]
 
     def covers(self, nodes: NDArray, codes: NDArray) -> NDArray[np.bool_]:
-        """Whether nodes[i] covers codes[i]."""
-        keys = np.repeat(np.arange(len(self)), np.diff(self.bounds)) * np.int64(self.d + 1)
+        """Return whether nodes[i] covers codes[i]."""
+        keys = owners(self.bounds) * np.int64(self.d + 1)
         wanted = nodes.astype(np.int64) * (self.d + 1) + codes
         place = np.searchsorted(keys + self.starts, wanted, side="right") - 1
         inside = (place >= 0) & (wanted < (keys + self.stops)[np.maximum(place, 0)])
         return np.asarray(inside)
 
 
-def _listed(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """start, start + 1, ..., stop - 1 of every pair one after the other, and where each pair's begin."""
-    lengths = stops - starts
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), offsets
-
-
 def runs_of(codes: Sequence[int]) -> list[tuple[int, int]]:
-    """Consecutive codes put together: 3, 4, 5, 9 is (3, 6), (9, 10)."""
+    """Return runs of consecutive codes: 3, 4, 5, 9 is (3, 6), (9, 10)."""
     out: list[tuple[int, int]] = []
     for code in sorted(set(map(int, codes))):
         if out and out[-1][1] == code:
@@ -142,7 +135,7 @@ class Tree:
 
 
 def tree_of(hierarchy: Hierarchy) -> Tree:
-    """Number the nodes. A node that covers the same values as the one below it is that node."""
+    """Number the nodes. Nodes that cover the same values have one number."""
     d = len(hierarchy.leaves)
     labels: list[str] = list(hierarchy.leaves)
     members: list[tuple[int, ...]] = [(code,) for code in range(d)]

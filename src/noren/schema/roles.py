@@ -1,4 +1,4 @@
-"""What a column is to a person who wants to protect it, or to one who wants to find somebody in it."""
+"""The roles of columns for the holder and for an adversary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """The part a column plays in a release."""
+    """The role of a column in a release."""
 
     IDENTIFIER = "identifier"
     """Names a person. Dropped; may serve as record key."""
@@ -25,10 +25,10 @@ class Role(StrEnum):
 
     @property
     def is_dropped(self) -> bool:
-        """Whether no release shows the column."""
+        """Return whether the column is never published."""
         return self in (Role.IDENTIFIER, Role.DROP)
 
     @property
     def needs_requirement(self) -> bool:
-        """Whether a policy must say what protects the column."""
+        """Return whether a policy must have a requirement on the column."""
         return self in (Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE)

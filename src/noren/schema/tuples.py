@@ -1,4 +1,4 @@
-"""Columns that are hidden together: one composite column whose values are tuples of its members' values.
+"""Composite columns, whose values are tuples of their members' values.
 
 A tuple is written as a person reads it, "1010 | 10 | 11-1011"; a bar or a backslash inside a value is escaped, so that
 every text gives its parts back. A tuple whose parts are all missing is the missing value, one whose parts are all
@@ -27,12 +27,12 @@ MOST_MEMBERS = 16
 
 
 def tuple_name(names: Sequence[str]) -> str:
-    """How a composite is called unless it has a name: "OCCP02 + OCCP10"."""
+    """Return the default name of a composite: "OCCP02 + OCCP10"."""
     return " + ".join(names)
 
 
 def tuple_text(parts: Sequence[str]) -> str:
-    """A tuple as one text."""
+    """Return a tuple as one text."""
     for special in (MISSING, OTHER):
         if all(part == special for part in parts):
             return special
@@ -40,7 +40,7 @@ def tuple_text(parts: Sequence[str]) -> str:
 
 
 def tuple_parts(text: str, size: int) -> tuple[str, ...]:
-    """The parts of a text that `tuple_text` wrote. Raises ValueError for another one."""
+    """Return the parts of a text by `tuple_text`; raise ValueError for another text."""
     if text in (MISSING, OTHER):
         return (text,) * size
     parts = text.split(BETWEEN)  # a bar inside a value has a backslash before it, so that only these are left
@@ -52,21 +52,21 @@ def tuple_parts(text: str, size: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Member:
-    """One column of a composite: its name, its own values, and how they belong together."""
+    """One column of a composite: its name, its own values, and their relations."""
 
     name: str
     domain: Domain
     tree: Hierarchy | None = None
 
     def canonical(self, texts: Sequence[str]) -> list[str]:
-        """Texts of the table as the member's values; what is none of them, and no "(other)" takes in, stays."""
+        """Return texts of the table as the member's values; unknown texts stay, unless "(other)" takes them in."""
         domain, known = self.domain, self.domain.index
         written = _binned(domain, texts) if domain.edges is not None else domain.canonical(texts)
         rest = OTHER if OTHER in known else None
         return [value if value in known or value == MISSING else rest or value for value in written]
 
     def restricted(self, used: Sequence[bool] | NDArray[np.bool_]) -> Member:
-        """The member over some of its values, unless it was declared: a value that no tuple has is not named."""
+        """Restrict the member to the values of some tuple, unless its domain was declared."""
         domain = self.domain
         if all(used) or domain.edges is not None or domain.source != "data":
             return self
@@ -76,7 +76,7 @@ class Member:
 
 
 def _binned(domain: Domain, texts: Sequence[str]) -> list[str]:
-    """Numbers as the intervals they fall into; labels of intervals, and what lies outside, as they are."""
+    """Return numbers as their intervals; labels of intervals and numbers outside stay unchanged."""
     assert domain.edges is not None
     edges, labels, read = np.asarray(domain.edges), bin_labels(domain.edges), reader("number", domain.format)
     out = []
@@ -91,7 +91,7 @@ def _binned(domain: Domain, texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class TupleDomain(Domain):
-    """Tuples as the values of one column, and the members they are made of."""
+    """Tuples as the values of one column, and their members."""
 
     members: tuple[Member, ...] = ()
     differ: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class TupleDomain(Domain):
 
     @cached_property
     def codes(self) -> Mapping[str, NDArray[np.int64]]:
-        """Of every member the code of its value in each tuple."""
+        """Return for every member the code of its value in each tuple."""
         rows = [tuple_parts(value, len(self.members)) for value in self.values]
         out = {}
         for number, member in enumerate(self.members):
@@ -139,7 +139,7 @@ class TupleDomain(Domain):
         return replace(self, members=tuple(members))
 
     def published(self) -> TupleDomain:
-        """The domain whose members name no value that no tuple has."""
+        """Return the domain without member values that no tuple has."""
         kept = []
         for member in self.members:
             used = np.zeros(len(member.domain), bool)
@@ -149,12 +149,12 @@ class TupleDomain(Domain):
 
     @cached_property
     def apart(self) -> NDArray[np.int64]:
-        """A number for every tuple: where two numbers differ, all members that must differ do."""
+        """Number the tuples so that two with different numbers differ in all members that must differ."""
         return linked(self.views, len(self))
 
 
 def canonical_tuples(texts: Sequence[str], members: Sequence[Member]) -> list[str]:
-    """Tuples of the table's texts as tuples of the members' values."""
+    """Return tuples of the table's texts as tuples of the members' values."""
     if not texts:
         return []
     columns = zip(*(tuple_parts(text, len(members)) for text in texts), strict=True)
@@ -167,7 +167,7 @@ def canonical_tuples(texts: Sequence[str], members: Sequence[Member]) -> list[st
 
 
 def linked(views: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
-    """Numbers of groups of tuples that share a value, or are linked by tuples that do."""
+    """Number groups of tuples that share a value directly or through other tuples."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,9 +1,8 @@
-"""Keyed cryptographic randomness: whoever cannot read the secret cannot tell a decoy from the truth.
+"""Keyed cryptographic randomness: without the secret nobody can distinguish decoys from true values.
 
-`key.py` holds the 256-bit secret and its file, `streams.py` the two sources of random words drawn from it, `people.py`
-how record keys are evened out. `register.py` keeps what was released under a secret file so far, `publication.py` is
-what one release adds to it, `signatures.py` the values that classes left possible, `checks.py` what is refused, and
-`signing.py` the keys that sign releases.
+`key.py` holds the 256-bit secret, its file, and how record keys are evened out; `streams.py` the random words drawn
+from it. `register.py` keeps what was released under a secret file so far and refuses what must not follow;
+`publication.py` is what one release adds to it. `signing.py` holds the keys that sign releases.
 """
 
 from noren.secret.key import KeyRule, Secret

@@ -1,4 +1,4 @@
-"""The secret never leaves this process except into its own file, and shows itself nowhere.
+"""Secret keys, which leave this process only into their own file and are never shown.
 
 Every key that is really used is derived from it by HKDF-Expand with SHA-256 (RFC 5869, section 3.3: a uniformly
 random 256-bit key needs no extraction step) under a label that names its purpose, so that keys of different
@@ -30,7 +30,7 @@ _LABEL = b"noren/1/"
 
 
 class Sealed:
-    """Base of everything that holds a key: prints without it, cannot be pickled, has no `__dict__`."""
+    """The base of everything that holds a key: prints without it, cannot be pickled, has no `__dict__`."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class Sealed:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise SecretError(
-            f"A {type(self).__name__} cannot be pickled or copied: the key would leave this process.",
+            f"A {type(self).__name__} cannot be pickled or copied, because the key must not leave this process.",
             hint="Pass the path of the secret file and load it where it is needed.",
         )
 
@@ -57,12 +57,12 @@ class Secret(Sealed):
 
     @classmethod
     def fresh(cls) -> Secret:
-        """A new secret from the operating system's generator; it is kept nowhere."""
+        """Return a new secret from the operating system's generator; it is not stored."""
         return cls(os.urandom(KEY_BYTES))
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Secret:
-        """Write a new secret file that only its owner can read, and its empty register beside it.
+        """Write a new secret file that only its owner can read, and its empty register in the same folder.
 
         An existing file is never overwritten.
         """
@@ -77,13 +77,15 @@ class Secret(Sealed):
         except FileExistsError:
             raise SecretError(
                 f"{path} exists already; a secret file is never overwritten.",
-                hint="Load it, or name another path. Losing a secret means that new releases can be "
-                "intersected with the earlier ones.",
+                hint=(
+                    "Load it, or use another path. If a secret is lost, new releases can be intersected with the "
+                    "earlier ones."
+                ),
             ) from None
         except OSError as error:
             raise SecretError(
                 f"Cannot create the secret file {path}: {error.strerror}.",
-                hint="Name a file in an existing directory that you may write to.",
+                hint="Use a file in an existing directory that you may write to.",
             ) from None
         try:
             Register.create(path, made)
@@ -94,7 +96,7 @@ class Secret(Sealed):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Secret:
-        """Read a secret file, refusing one that is malformed or that others could have read."""
+        """Read a secret file; refuse one that is malformed or that other users can read."""
         path = Path(path)
         try:
             with path.open("rb") as file:
@@ -122,11 +124,11 @@ class Secret(Sealed):
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that name this secret without telling anything about it; safe to publish."""
+        """Return 16 hex digits that identify the secret without disclosing it; they may be published."""
         return self.derive("fingerprint")[:8].hex()
 
     def derive(self, purpose: str, name: str = "") -> bytes:
-        """A 256-bit key for one purpose (a word without slashes) and one name (any text)."""
+        """Return a 256-bit key for one purpose (a word without slashes) and one name (any text)."""
         return self.__expand(_LABEL + purpose.encode("ascii") + b"/" + name.encode("utf-8"))
 
     def __eq__(self, other: object) -> bool:
@@ -163,7 +165,7 @@ UNSEEN = r"\p{Cf}"
 
 @dataclass(frozen=True)
 class KeyRule:
-    """The key column, and what is evened out before a key is hashed."""
+    """The key column, and the normalisation of keys before they are hashed."""
 
     column: str
     unicode: Unicode = "NFKC"
@@ -171,13 +173,13 @@ class KeyRule:
     case: Case = "fold"
 
     def differences(self, other: KeyRule) -> list[str]:
-        """What `other` would even out otherwise, in words."""
+        """Return the settings in which `other` differs, in words."""
         own, theirs = asdict(self), asdict(other)
         return [f"{name} (recorded {own[name]}, now {theirs[name]})" for name in ("unicode", "spaces", "case")
                 if own[name] != theirs[name]]  # fmt: skip
 
     def evened(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The keys as they are hashed. Letters are folded by way of their capitals, so that ß and SS are the same."""
+        """Return the normalised keys. Letters are folded through capitals, so that ß and SS are equal."""
         import polars as pl
         import pyarrow as pa
 
@@ -193,6 +195,6 @@ class KeyRule:
         if empty := int((column == "").sum()):
             raise DataError(
                 f"The record key is missing in {empty} of {len(column)} rows.",
-                hint="Every record needs a key; drop those rows or name another key column.",
+                hint="Drop these rows or use another key column; every record needs a key.",
             )
         return pa.chunked_array([column.to_arrow().cast(pa.large_string())])

@@ -1,4 +1,4 @@
-"""What one release adds to a register: who is in it, how every protected column is published, and what is permitted."""
+"""The entry of a release in a register: its people, how every protected column is published, and the permissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class ClassSets:
-    """The possible values of some people: `which` is the set of every person, NOBODY for one who has none."""
+    """The possible values of some people: `which` is the set of every person, NOBODY for a person without one."""
 
     values: tuple[str, ...]
     which: NDArray[np.int64]
@@ -36,21 +36,21 @@ class ClassSets:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many values every set has."""
+        """Return the number of values of every set."""
         return np.diff(self.bounds)
 
     def of(self, who: NDArray) -> ClassSets:
-        """The same sets, of some people."""
+        """Return the sets of some people."""
         return ClassSets(self.values, self.which[who], self.bounds, self.codes)
 
     def placed(self, people: int, at: NDArray[np.int64]) -> ClassSets:
-        """The same sets, each person at another place among more people."""
+        """Return the same sets with the people at other positions among more people."""
         which = np.full(people, NOBODY, np.int64)
         which[at] = self.which
         return ClassSets(self.values, which, self.bounds, self.codes)
 
     def over(self, values: Sequence[str]) -> ClassSets:
-        """The same sets over a list of values that has all of its own."""
+        """Return the same sets over a list of values that contains all of theirs."""
         index = {value: code for code, value in enumerate(values)}
         place = np.array([index[value] for value in self.values], np.int64)
         codes = place[self.codes] if len(self.codes) else self.codes
@@ -58,7 +58,7 @@ class ClassSets:
         return ClassSets(tuple(values), self.which, self.bounds, codes[order])
 
     def distinct(self) -> ClassSets:
-        """The same with every different set once, and none that nobody has."""
+        """Return the same with every distinct set once, and without unused sets."""
         used = np.flatnonzero(np.bincount(self.which[self.which >= 0], minlength=len(self.bounds) - 1))
         bounds, entries = chosen(self.bounds, used)
         number, firsts = _numbered(bounds, self.codes[entries])
@@ -69,7 +69,8 @@ class ClassSets:
         return ClassSets(self.values, which, kept, self.codes[entries][at])
 
     def met(self, other: ClassSets) -> Meeting:
-        """What stays possible for everybody who has a set in both; both are of the same people in one order."""
+        """Return the values that remain possible for everybody with a set in both; both list the same people in one
+        order."""
         values = tuple(dict.fromkeys([*self.values, *other.values]))
         one, two = self.over(values), other.over(values)
         both = (one.which >= 0) & (two.which >= 0)
@@ -88,7 +89,7 @@ class ClassSets:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two releases of the same people, and what both leave possible."""
+    """Two releases of the same people, and the values that both leave possible."""
 
     before: ClassSets
     now: ClassSets
@@ -96,33 +97,33 @@ class Meeting:
 
     @property
     def both(self) -> NDArray[np.bool_]:
-        """Who has a set in both."""
+        """Return who has a set in both."""
         return self.common.which >= 0
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """How many values stay possible for those."""
+        """Return how many values remain possible for these people."""
         return self.common.sizes[self.common.which[self.both]]
 
     @property
     def alone(self) -> NDArray[np.int64]:
-        """The fewest values that either release alone leaves to those."""
+        """Return the smaller number of values that either release by itself leaves possible."""
         before, now = (sets.sizes[sets.which[self.both]] for sets in (self.before, self.now))
         return np.minimum(before, now)
 
     def exposed(self, least: int) -> NDArray[np.bool_]:
-        """To whom both together leave fewer values than `least`, and fewer than either alone."""
+        """Return for whom both together leave fewer values than `least`, and fewer than either by itself."""
         return np.asarray((self.left < least) & (self.left < self.alone))
 
     @property
     def changed(self) -> NDArray[np.bool_]:
-        """Whose set is another than before."""
+        """Return whose set has changed."""
         before, now = (sets.sizes[sets.which[self.both]] for sets in (self.before, self.now))
         return np.asarray((self.left < before) | (self.left < now))
 
     @property
     def after(self) -> ClassSets:
-        """What stays possible for everybody who has a set in either."""
+        """Return the values that remain possible for everybody with a set in either."""
         parts = (self.common, self.before, self.now)
         starts = np.cumsum([0, *(len(part.bounds) - 1 for part in parts)])
         which = np.full(len(self.common.which), NOBODY, np.int64)
@@ -134,7 +135,7 @@ class Meeting:
 
 
 def _numbered(bounds: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for every row, equal for equal rows, and one row of each number."""
+    """Number the rows so that equal rows have equal numbers, and return one row of each number."""
     sizes = np.diff(bounds)
     number = np.zeros(len(sizes), np.int64)
     firsts: list[NDArray[np.int64]] = []
@@ -154,7 +155,7 @@ Repeat = Literal["refuse", "allow"]
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """How one attribute is drawn: its domain in order, the design's name, set size eta and coin p."""
+    """The design of one attribute: its domain in order, the design's name, set size eta and p."""
 
     domain: tuple[str, ...]
     design: str
@@ -162,7 +163,8 @@ class DrawnColumn:
     p: float
 
     def differences(self, other: DrawnColumn) -> list[str]:
-        """What `other` would change, in words. Values are counted, not quoted: a domain may come from the data."""
+        """Return what `other` would change, in words. Values are counted, not quoted, because a domain may come from
+        the data."""
         changes = []
         if self.domain != other.domain:
             old, new = set(self.domain), set(other.domain)
@@ -182,7 +184,7 @@ class DrawnColumn:
 
 @dataclass(frozen=True)
 class PublishedClasses:
-    """The values that everybody's class leaves possible, and what must stay possible over all releases."""
+    """The possible values in everybody's class, and the number that must remain possible over all releases."""
 
     sets: ClassSets
     """Of the publication's people, in their order."""
@@ -198,7 +200,7 @@ def _nobody() -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Publication:
-    """A release that is about to be made. Columns are named as the register knows them."""
+    """A planned release. Columns have the names of the register."""
 
     key: KeyRule
     drawn: Mapping[str, DrawnColumn] = field(default_factory=dict)
@@ -218,6 +220,6 @@ class Publication:
 
     @property
     def domains(self) -> dict[str, tuple[str, ...]]:
-        """The values of every protected column."""
+        """Return the values of every protected column."""
         drawn = {name: one.domain for name, one in self.drawn.items()}
         return drawn | {name: one.sets.values for name, one in self.classes.items()}

@@ -1,10 +1,10 @@
-"""The register beside a secret: what was released of whom, so that no later release can be intersected with it.
+"""The register of a secret: what was released about whom, so that no later release can be intersected with it.
 
 It is made with the secret and is never begun anew. `<secret path>.register` holds one line that names its secret, and
-behind it, encrypted and authenticated under the secret (AES-256-GCM): how people are told apart, the domain and
+behind it, encrypted and authenticated under the secret (AES-256-GCM): how people are distinguished, the domain and
 design of every drawn column, eight bytes for every person who was released (64 bits of a keyed hash of the person's
-key), for every drawn column one byte a person, and for every column of classes four bytes a person that name the
-values which all releases so far leave possible. Nobody without the secret can ask it whether a person was released.
+key), for every drawn column one byte a person, and for every column of classes four bytes a person that name the values
+which all releases so far leave possible. Nobody without the secret can ask it whether a person was released.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NEW_SECRET = "a new secret, which means that earlier releases can be intersected
 
 
 def demand(known: Contents, new: Publication, secret: str) -> None:
-    """Raise where the release could be intersected with an earlier one."""
+    """Raise if the release could be intersected with an earlier one."""
     _demand_key(known, new, secret)
     _demand_designs(known, new, secret)
     _demand_budget(known, new, secret)
@@ -50,17 +50,19 @@ def demand(known: Contents, new: Publication, secret: str) -> None:
 
 
 def notes(known: Contents, new: Publication) -> list[str]:
-    """What the holder should know of a release that is permitted."""
+    """Return remarks for the holder about a permitted release."""
     again = int((known.places(new.people) >= 0).sum())
-    out = [f"register: {again:,} of {len(new.people):,} people were released before"] if known.releases else []
+    out = [f"register: {again:,} of {len(new.people):,} people are in earlier releases"] if known.releases else []
     if new.spent:
         total = known.spent + new.spent
-        out.append(f"register: noised margins spend epsilon = {new.spent:g}, {total:g} over all releases")
+        out.append(f"register: noised margins spend epsilon = {new.spent:g}, in total {total:g} over all releases")
     if new.repeat == "allow":
         for name in new.domains:
             count = drawn_otherwise(known, new, name) if name in new.drawn else exposed(known, new, name)[0]
             if count:
-                out.append(f"register: {count:,} people can be intersected in {name!r}, which the policy allows")
+                out.append(
+                    f"register: releases of {count:,} people can be intersected in {name!r}, which the policy allows"
+                )
     return out
 
 
@@ -69,32 +71,35 @@ def _demand_key(known: Contents, new: Publication, secret: str) -> None:
         return
     if known.key.column != new.key.column:
         raise SecretError(
-            f"Earlier releases under {secret} know people by {known.key.column!r}, and this policy by "
-            f"{new.key.column!r}: the same people would not be recognised.",
-            hint=f'Set record_key = "{known.key.column}" under [randomness]; if it is that column under a new name, '
-            f'say {new.key.column} = "{known.key.column}" under [randomness.columns]; or use {NEW_SECRET}.',
+            f"Earlier releases under {secret} identify people by {known.key.column!r}, but this policy by "
+            f"{new.key.column!r}, so the same people would not be recognised.",
+            hint=(
+                f'Set record_key = "{known.key.column}" under [randomness]; if it is that column under a new name, '
+                f'write {new.key.column} = "{known.key.column}" under [randomness.columns]; or use {NEW_SECRET}.'
+            ),
         )
     if changes := known.key.differences(new.key):
         raise SecretError(
-            f"Earlier releases under {secret} evened out keys otherwise, so that the same people would not be "
+            f"Earlier releases under {secret} normalised keys differently, so the same people would not be "
             f"recognised: {', '.join(changes)}.",
             hint=f"Set key_unicode, key_spaces and key_case as recorded, or use {NEW_SECRET}.",
         )
 
 
 def _demand_budget(known: Contents, new: Publication, secret: str) -> None:
-    """Epsilons of noised margins add up over releases, whoever is in them."""
+    """Refuse margins beyond the budget; epsilons add up over releases, whoever is in them."""
     total = known.spent + new.spent
     if new.budget is not None and new.spent and total > new.budget * (1 + 1e-9):
         raise RequirementNotMet(
-            f"noised margins under {secret} have spent epsilon = {known.spent:g}; {new.spent:g} more would be "
-            f"{total:g}, and the budget is {new.budget:g}.",
-            hint="Publish fewer margins, or with a smaller epsilon.",
+            f"noised margins under {secret} have spent epsilon = {known.spent:g}; with {new.spent:g} more the total "
+            f"would be {total:g}, above the budget of {new.budget:g}.",
+            hint="Publish fewer margins, or use a smaller epsilon.",
         )
 
 
 def _demand_designs(known: Contents, new: Publication, secret: str) -> None:
-    """A memoised column keeps its domain, set size, coin and design: two different sets could be intersected."""
+    """Refuse another domain, set size, p or design of a memoised column, because two different sets could be
+    intersected."""
     problems, recorded = [], []
     for name, entry in new.drawn.items() if new.memoised else ():
         before = known.drawn.get(name)
@@ -115,7 +120,7 @@ def _demand_designs(known: Contents, new: Publication, secret: str) -> None:
 
 
 def _demand_names(known: Contents, new: Publication) -> None:
-    """A column that is new by name, and has the values of one that is gone, may be that one."""
+    """Refuse an unknown column with the values of a missing one, because it may be the same column."""
     gone = {name: values for name, values in known.domains.items() if name not in new.domains}
     again = int((known.places(new.people) >= 0).sum())
     for name, values in new.domains.items():
@@ -126,14 +131,17 @@ def _demand_names(known: Contents, new: Publication) -> None:
             if len(mine & old) >= ALIKE * len(mine | old):
                 raise SecretError(
                     f"{name!r} has {len(mine & old)} of the {len(old)} values of {other!r}, which earlier releases "
-                    f"published of {again:,} people of this one: as a new column both could be intersected.",
-                    hint=f'Under [randomness.columns], say {name} = "{other}" if it is the same column under a new '
-                    f'name, or {name} = "{name}" if it is another one.',
+                    f"contain for {again:,} of these people; if both are the same column, they could be "
+                    "intersected.",
+                    hint=(
+                        f'Under [randomness.columns], write {name} = "{other}" if it is the same column under a new '
+                        f'name, or {name} = "{name}" if it is another one.'
+                    ),
                 )
 
 
 def drawn_otherwise(known: Contents, new: Publication, name: str) -> int:
-    """How many people have a set of a drawn column already that is not the one that they would get."""
+    """Return how many people already have a set of a drawn column that differs from the new one."""
     marks = known.marks_of(name, new.people)
     clash = (marks & NEW) > 0 if new.memoised else marks > 0
     return int((clash | (known.sets_of(name, new.people).which >= 0)).sum())
@@ -144,22 +152,27 @@ def _demand_drawn_once(known: Contents, new: Publication) -> None:
         if count := drawn_otherwise(known, new, name):
             how = "drawn anew" if not new.memoised else "drawn by the secret"
             raise SecretError(
-                f"{count:,} people of this release have published sets or classes of {name!r} already; if theirs are "
-                f"{how} now, the two can be intersected.",
-                hint="Publish them as before, leave them out, or accept that they can be intersected: "
-                'repeat = "allow" under [randomness].',
+                f"{count:,} people of this release are in earlier releases with sets or classes of {name!r}, which "
+                f"could be intersected with the new ones ({how}).",
+                hint=(
+                    "Publish them as before, remove these people, or accept that releases can be intersected: repeat = "
+                    '"allow" under [randomness].'
+                ),
             )
     for name in new.classes:
         if count := int((known.marks_of(name, new.people) > 0).sum()):
             raise SecretError(
-                f"{count:,} people of this release have published sets of {name!r} already, which can be intersected "
-                "with their classes.",
-                hint='Draw the column as before, leave them out, or accept it: repeat = "allow" under [randomness].',
+                f"{count:,} people of this release are in earlier releases with sets of {name!r}, which can be "
+                "intersected with their classes.",
+                hint=(
+                    'Draw the column as before, remove these people, or accept it: repeat = "allow" under [randomness].'
+                ),
             )
 
 
 def exposed(known: Contents, new: Publication, name: str) -> tuple[int, int]:
-    """How many people two releases of classes leave too few values to, and how many of those a single one or none."""
+    """Return for how many people two releases of classes leave too few values, and for how many of those a single value
+    or none."""
     one = new.classes[name]
     met = known.sets_of(name, new.people).met(one.sets)
     found = met.exposed(one.least)
@@ -172,17 +185,18 @@ def _demand_possible(known: Contents, new: Publication) -> None:
         changed = known.sets_of(name, new.people).met(one.sets).changed
         if one.invariant and changed.any():
             raise RequirementNotMet(
-                f"{int(changed.sum()):,} people would be among other values of {name!r} than before ({count:,} would "
-                f"keep fewer than {one.least}), so nothing is published.",
-                hint='Use [method] name = "m-invariance", which keeps everybody among the same values.',
+                f"{int(changed.sum()):,} people would get other possible values of {name!r} than before ({count:,} "
+                f"would keep fewer than {one.least}), so nothing is published.",
+                hint='Use [method] name = "m-invariance", with which everybody keeps the same possible values.',
             )
         if count:
             raise RequirementNotMet(
-                f"{count:,} people were published before in other classes: both releases together would leave them "
-                f"fewer than {one.least} possible values of {name!r} ({alone:,} of them a single one), so nothing is "
-                "published.",
-                hint='Require m-invariance with [method] name = "m-invariance", leave these people out, or accept it: '
-                'repeat = "allow" under [randomness].',
+                f"{count:,} people were in other classes before: both releases together would leave them fewer than "
+                f"{one.least} possible values of {name!r} ({alone:,} of them only one), so nothing is published.",
+                hint=(
+                    'Require m-invariance with [method] name = "m-invariance", remove these people, or accept it: '
+                    'repeat = "allow" under [randomness].'
+                ),
             )
 
 
@@ -207,7 +221,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a register knows. Marks and sets are those of `people`, who are in ascending order."""
+    """The contents of a register. Marks and sets are those of `people`, in ascending order."""
 
     key: KeyRule | None = None
     releases: int = 0
@@ -219,19 +233,19 @@ class Contents:
 
     @property
     def domains(self) -> dict[str, tuple[str, ...]]:
-        """The values of every column that was released."""
+        """Return the values of every released column."""
         drawn = {name: one.entry.domain for name, one in self.drawn.items()}
         return drawn | {name: sets.values for name, sets in self.classes.items()}
 
     def places(self, people: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Where these people stand; -1 for those who were never released."""
+        """Return the positions of these people; -1 for those who were never released."""
         if not len(self.people):
             return np.full(len(people), -1, np.int64)
         place = np.minimum(np.searchsorted(self.people, people), len(self.people) - 1)
         return np.where(self.people[place] == people, place, -1)
 
     def sets_of(self, column: str, people: NDArray[np.uint64]) -> ClassSets:
-        """What earlier releases leave possible of a column, for each of these people."""
+        """Return what earlier releases leave possible in a column, for each of these people."""
         if column not in self.classes:
             return ClassSets.none(len(people))
         sets, place = self.classes[column], self.places(people)
@@ -239,14 +253,14 @@ class Contents:
         return replace(sets, which=which)
 
     def marks_of(self, column: str, people: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """How these people's sets of a column were drawn before."""
+        """Return how these people's sets of a column were drawn before."""
         if column not in self.drawn:
             return np.zeros(len(people), np.uint8)
         place = self.places(people)
         return np.where(place >= 0, self.drawn[column].marks[np.maximum(place, 0)], 0).astype(np.uint8)
 
     def with_release(self, new: Publication) -> Contents:
-        """The same after one more release."""
+        """Return the contents with one more release."""
         people = np.union1d(self.people, new.people)
         old_at, new_at = np.searchsorted(people, self.people), np.searchsorted(people, new.people)
         drawn: dict[str, Drawn] = {}
@@ -279,13 +293,13 @@ class Register:
 
     @classmethod
     def open(cls, secret_path: str | os.PathLike[str]) -> Register:
-        """The register of a secret file. A missing one is an error: nobody would know what was released."""
+        """Open the register of a secret file; a missing register is an error."""
         secret_path = Path(secret_path)
         return cls(secret_path, Secret.load(secret_path))
 
     @classmethod
     def create(cls, secret_path: Path, secret: Secret) -> None:
-        """An empty register for a new secret."""
+        """Create an empty register for a new secret."""
         path = register_path(secret_path)
         if path.exists():
             raise SecretError(
@@ -300,7 +314,7 @@ class Register:
 
     @classmethod
     def beside(cls, folder: Path) -> list[Register]:
-        """The registers in a folder that know somebody and whose secret lies with them."""
+        """Return the registers of a folder that record people and have their secret beside them."""
         out = []
         for path in sorted(folder.glob(f"*{SUFFIX}")):
             with contextlib.suppress(SecretError):
@@ -309,28 +323,29 @@ class Register:
         return out
 
     def stream(self) -> RecordStream:
-        """What this register knows people by."""
+        """Return the stream that identifies people in this register."""
         return RecordStream(self._secret, self.contents.key)
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Return the size of the file in bytes."""
         return self.path.stat().st_size
 
     def check(self, new: Publication) -> list[str]:
-        """Refuse a release that could be intersected with an earlier one; what the holder should know otherwise."""
+        """Raise if a release could be intersected with an earlier one; otherwise return remarks for the holder."""
         demand(self.contents, new, self._secret_path.name)
         return notes(self.contents, new)
 
     def record(self, new: Publication) -> None:
-        """Add what is released."""
+        """Record a release."""
         with self.recording(new):
             pass
 
     @contextlib.contextmanager
     def recording(self, new: Publication, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """Add what is released, then let the block publish it; take it back where the block fails and `published` says
-        that nothing is there. Nobody else writes meanwhile, and a crash leaves a release that is recorded or none.
+        """Add a release to the register, let the block publish it, and undo the entry if the block fails and
+        `published` says that nothing exists. Nobody else can write meanwhile; after a crash the release is recorded or
+        absent.
         """
         with self._locked():
             self.contents = self._read()  # another run may have released something meanwhile
@@ -353,8 +368,10 @@ class Register:
         except FileNotFoundError:
             raise SecretError(
                 f"There is no register at {self.path}: what was released under {self._secret_path.name} is not known.",
-                hint="Restore it from a backup; it is made together with its secret and belongs beside it. If it is "
-                "lost, make a new secret with `noren secret`: its releases can be intersected with the earlier ones.",
+                hint=(
+                    "Restore it from a backup into the folder of its secret. If it is lost, make a new secret with "
+                    "`noren secret`; its releases can be intersected with the earlier ones."
+                ),
             ) from None
         except OSError:
             content = b""
@@ -367,21 +384,21 @@ class Register:
             )
         if len(words) == 2 and words[0] == _HEADER and words[1] != self._secret.fingerprint:
             raise SecretError(
-                f"The register {self.path} belongs to another secret than {self._secret_path.name}, which has the "
-                f"fingerprint {self._secret.fingerprint}.",
+                f"The register {self.path} does not belong to {self._secret_path.name}, which has the fingerprint "
+                f"{self._secret.fingerprint}.",
                 hint="Restore the secret that the register was made with.",
             )
         try:
             return _opened(self._secret, header, body)
         except Exception:
             raise SecretError(
-                f"The register {self.path} cannot be read; without it earlier releases are forgotten.",
+                f"The register {self.path} cannot be read, so earlier releases are not known.",
                 hint="Restore it from a backup that fits the secret file.",
             ) from None
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """One writer at a time, by a lock on the secret file (where the system has such locks)."""
+        """Lock the secret file for one writer at a time (if the system has such locks)."""
         try:
             import fcntl
         except ImportError:
@@ -393,7 +410,7 @@ class Register:
 
 
 def register_path(secret_path: Path) -> Path:
-    """Where the register of a secret file lies."""
+    """Return the path of the register of a secret file."""
     return secret_path.with_name(secret_path.name + SUFFIX)
 
 
@@ -406,7 +423,9 @@ def _write(path: Path, content: bytes) -> None:
     except OSError as error:
         raise SecretError(
             f"Cannot write the register {path}: {error.strerror}.",
-            hint="Make the secret file's directory writable: a release that is not recorded is not made.",
+            hint=(
+                "Make the directory of the secret file writable; a release that cannot be recorded is not published."
+            ),
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Signatures: whoever has the holder's public key can tell a release of theirs from a forged one.
+"""Signatures: with the holder's public key, recipients can recognise forged releases.
 
 Checksums find accidents; whoever can rewrite a release can rewrite them too. A signature (Ed25519) stands over the
 bytes of the descriptor, which hold the checksums of all other files, so it covers the whole release. The key is a file
@@ -32,13 +32,14 @@ AGAIN = "Restore it from its backup; its content is not shown here on purpose."
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The half of a signing key that everybody may have."""
+    """The public half of a signing key."""
 
     raw: bytes
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits that name the key; compare them with what the holder says through another channel."""
+        """Return the fingerprint of the key, 32 hex digits, to be compared with the one that the holder gives in
+        another way."""
         return hashlib.sha256(self.raw).hexdigest()[:32]
 
     @classmethod
@@ -51,8 +52,8 @@ class PublicKey:
         content = _content(Path(path), "public key")
         if b"PRIVATE KEY" in content:
             raise SecretError(
-                f"{path} is the signing key itself, which nobody but the holder may have.",
-                hint="Give its public half, the file of the same name that ends in .pub.",
+                f"{path} is the private signing key, which only the holder may have.",
+                hint="Give the public key, the file of the same name that ends in .pub.",
             )
         try:
             key = load_pem_public_key(content)
@@ -73,23 +74,23 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a signer says about some bytes."""
+    """The signature of a signer over some bytes."""
 
     signer: PublicKey
     raw: bytes
 
     def text(self) -> str:
-        """The line of a signature file."""
+        """Return the line of a signature file."""
         return f"noren-signature-1 {self.signer.raw.hex()} {self.raw.hex()}\n"
 
     @classmethod
     def parse(cls, content: bytes) -> Signature | None:
-        """The signature that a file holds; None if it holds anything else."""
+        """Return the signature in a file; None if it holds anything else."""
         found = _SIGNATURE.fullmatch(content.decode("ascii", errors="replace"))
         return None if found is None else cls(PublicKey(bytes.fromhex(found[1])), bytes.fromhex(found[2]))
 
     def covers(self, content: bytes) -> bool:
-        """Whether the signer signed exactly these bytes."""
+        """Return whether the signer signed exactly these bytes."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -101,7 +102,7 @@ class Signature:
 
 
 class SigningKey(Sealed):
-    """An Ed25519 key. Neither its repr nor its errors hold it, and it cannot be pickled."""
+    """A private Ed25519 key. Its repr and its errors do not contain it, and it cannot be pickled."""
 
     __slots__ = ("__sign", "public")
 
@@ -114,12 +115,13 @@ class SigningKey(Sealed):
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], passphrase: str | None = None) -> SigningKey:
-        """Write a new key that only its owner can read, and its public half beside it with the ending .pub."""
+        """Write a new key file that only its owner can read, and the public key as a second file with the ending
+        .pub."""
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if passphrase == "":
-            raise SecretError("The passphrase is empty.", hint="Give one of several words, or none at all.")
+            raise SecretError("The passphrase is empty.", hint="Give a passphrase of several words, or no passphrase.")
         path = Path(path)
         keep_out(path)
         public = path.with_name(path.name + ".pub")
@@ -139,8 +141,8 @@ class SigningKey(Sealed):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], passphrase: str | None = None) -> SigningKey:
-        """Read a signing key, refusing one that others could have read. A locked one asks for its passphrase, which
-        is also looked for in NOREN_PASSPHRASE."""
+        """Read a signing key; refuse a file that other users can read. The passphrase of a locked key comes from a
+        prompt or NOREN_PASSPHRASE."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -155,14 +157,14 @@ class SigningKey(Sealed):
         if is_locked(content):
             word = passphrase if passphrase is not None else os.environ.get(PASSPHRASE)
             if not word:
-                hint = f"Set {PASSPHRASE}, or name a file that holds it: --passphrase-file."
-                raise SecretError(f"{path} is locked by a passphrase.", hint=hint)
+                hint = f"Set {PASSPHRASE}, or give a file that holds it with --passphrase-file."
+                raise SecretError(f"{path} is locked with a passphrase.", hint=hint)
         try:
             key = load_pem_private_key(content, None if word is None else word.encode())
         except (ValueError, TypeError, UnsupportedAlgorithm):
             if word is None:
                 raise SecretError(f"{path} is damaged.", hint=AGAIN) from None
-            message = f"{path} does not open: the passphrase is another one, or the file is damaged."
+            message = f"{path} cannot be opened: the passphrase is wrong, or the file is damaged."
             raise SecretError(message, hint="Give the passphrase that it was made with.") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise SecretError(f"{path} is not an Ed25519 key.", hint="Make one with `noren key new`.")
@@ -170,12 +172,12 @@ class SigningKey(Sealed):
 
 
 def signing_key(given: SigningKey | str | os.PathLike[str]) -> SigningKey:
-    """A key, or the one in a file."""
+    """Return a key, or read it from a file."""
     return given if isinstance(given, SigningKey) else SigningKey.load(given)
 
 
 def is_locked(content: bytes) -> bool:
-    """Whether a key file needs a passphrase."""
+    """Return whether a key file needs a passphrase."""
     return b"ENCRYPTED PRIVATE KEY" in content
 
 
@@ -200,5 +202,5 @@ def _write(path: Path, content: bytes, mode: int) -> None:
         write_new(path, content, mode)
     except OSError as error:
         raise SecretError(
-            f"Cannot write {path}: {error.strerror}.", hint="Name a file in an existing directory you may write to."
+            f"Cannot write {path}: {error.strerror}.", hint="Use a file in an existing directory that you may write to."
         ) from None

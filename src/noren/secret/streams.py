@@ -55,7 +55,7 @@ def _ecb(key: bytes) -> Any:
 
 
 class Scratch:
-    """Memory that one thread's lanes write their words into in turn, so that it stays in the core's cache."""
+    """Memory that the lanes of one thread reuse for their words, so that it stays in the core's cache."""
 
     __slots__ = ("_words",)
 
@@ -69,7 +69,7 @@ class Scratch:
 
 
 class KeystreamLane(Sealed):
-    """One keystream for one thread. The array `cell_words` returns lives in the scratch: use it, then call again."""
+    """One keystream for one thread. The array from `cell_words` is valid until the next call."""
 
     __slots__ = ("_cipher", "_scratch")
 
@@ -88,7 +88,7 @@ class KeystreamLane(Sealed):
     def cell_words(
         self, digests: NDArray[np.uint64] | None, codes: NDArray, need: int, attempt: int
     ) -> NDArray[np.uint32]:
-        """(cells, need) new words; a keystream never gives a word twice, whatever the cell and the attempt."""
+        """Return (cells, need) new words; a keystream never repeats a word."""
         words = self._scratch.words(len(codes) * need)
         if words.size:
             self.fill(words)
@@ -96,7 +96,7 @@ class KeystreamLane(Sealed):
 
 
 class Keystream(Sealed):
-    """Fresh mode: random words under a key that exists for this object only, so two runs never share one.
+    """Fresh mode: random words under a key of this object only, so that two runs never share one.
 
     A given `secret` is mixed with 256 new random bits; it can only add to the operating system's randomness. `salt`
     replaces those bits and makes the stream repeatable: for known-answer tests, never for a release.
@@ -112,7 +112,7 @@ class Keystream(Sealed):
         self._own = KeystreamLane(self._key, 0)
 
     def lane(self, attribute: str = "", scratch: Scratch | None = None) -> KeystreamLane:
-        """A keystream of its own for one thread, under the same key and a lane number used once."""
+        """Return a keystream for one thread, with the same key and a lane number that is used once."""
         with self._lock:
             self._lanes += 1
             number = self._lanes
@@ -132,12 +132,12 @@ class Keystream(Sealed):
     def cell_words(
         self, attribute: str, digests: NDArray[np.uint64] | None, codes: NDArray, need: int, attempt: int
     ) -> NDArray[np.uint32]:
-        """(cells, need) new words."""
+        """Return (cells, need) new words."""
         return self.words32(len(codes) * need).reshape(len(codes), need)
 
 
 class RecordLane(Sealed):
-    """The words of one attribute's cells, for one thread; they live in the scratch until its next use."""
+    """The words of one attribute's cells, for one thread; they are valid until the scratch memory is used again."""
 
     __slots__ = ("_cipher", "_scratch")
 
@@ -148,11 +148,11 @@ class RecordLane(Sealed):
     def cell_words(
         self, digests: NDArray[np.uint64] | None, codes: NDArray, need: int, attempt: int
     ) -> NDArray[np.uint32]:
-        """(cells, at least need) words: a pure function of each cell's digest, code and the attempt."""
+        """Return (cells, at least need) words: a pure function of each cell's digest, code and the attempt."""
         if digests is None or len(digests) != len(codes):
             raise SecretError(
                 "Memoised decoys need the digest of every record's key.",
-                hint="Name a record key column in the policy, and pass RecordStream.digests of it.",
+                hint="Set a record key in the policy, and pass RecordStream.digests of that column.",
             )
         if codes.dtype.itemsize > 2 and len(codes) and int(codes.max()) >= CODE_LIMIT:
             raise SecretError(
@@ -198,17 +198,17 @@ class RecordStream(Sealed):
         self._names = dict(names or {})
 
     def lane(self, attribute: str = "", scratch: Scratch | None = None) -> RecordLane:
-        """The words of one attribute, under that attribute's own key, for one thread."""
+        """Return the words of one attribute, under its own key, for one thread."""
         return RecordLane(self._secret.derive("attribute", self._names.get(attribute, attribute)), scratch)
 
     def cell_words(
         self, attribute: str, digests: NDArray[np.uint64] | None, codes: NDArray, need: int, attempt: int
     ) -> NDArray[np.uint32]:
-        """(cells, at least need) words of these cells."""
+        """Return (cells, at least need) words of these cells."""
         return self.lane(attribute).cell_words(digests, codes, need, attempt)
 
     def digests(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
-        """A keyed 96-bit hash of every record key, as (n, 2) words whose last 32 bits are zero.
+        """Return a keyed 96-bit hash of every record key, as (n, 2) words whose last 32 bits are zero.
 
         CBC-MAC under AES over the key's length (first block) and its UTF-8 text, zero-padded: with the length in
         front it is a pseudo-random function of texts of any length. An integer key is hashed as its decimal text.
@@ -228,19 +228,19 @@ class RecordStream(Sealed):
         return out
 
     def people(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
-        """What a register knows people by: the first 64 bits of the digest of every key."""
+        """Return the identities of people in a register: the first 64 bits of the digest of every key."""
         return np.ascontiguousarray(self.digests(keys)[:, 0])
 
 
 def _key_texts(keys: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    """Record keys as text; CSV and Parquet agree because integers become their decimal digits."""
+    """Return record keys as text; integers become decimal digits, so that CSV and Parquet agree."""
     import pyarrow as pa
 
     chunked = keys if isinstance(keys, pa.ChunkedArray) else pa.chunked_array([keys])
     if chunked.null_count:
         raise DataError(
             f"The record key is missing in {chunked.null_count} of {len(chunked)} rows.",
-            hint="Every record needs a key; drop those rows or name another key column.",
+            hint="Drop these rows or use another key column; every record needs a key.",
         )
     kind = chunked.type
     if pa.types.is_dictionary(kind):
@@ -256,7 +256,7 @@ def _key_texts(keys: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _text_layout(chunk: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-    """Where each text starts, how many bytes it has, and the bytes, followed by 16 to read past the end."""
+    """Return the offset and length of each text and the bytes, followed by 16 to read past the end."""
     if len(chunk) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(16, np.uint8)
     _, offset_buffer, data_buffer = chunk.buffers()
@@ -315,7 +315,7 @@ RECORD_KEYS = "record-keys"
 
 
 class CarriedKeys(Sealed):
-    """The keys of some purposes. Prints without them; the one sealed thing that can be pickled."""
+    """The keys of some purposes, printed without them; the only sealed object that can be pickled."""
 
     __slots__ = ("_keys",)
 
@@ -324,13 +324,13 @@ class CarriedKeys(Sealed):
 
     @classmethod
     def of(cls, secret: Secret, purposes: Iterable[tuple[str, str]]) -> CarriedKeys:
-        """The keys of these purposes and names."""
+        """Return the keys of these purposes and names."""
         return cls({(purpose, name): secret.derive(purpose, name) for purpose, name in purposes})
 
     def derive(self, purpose: str, name: str = "") -> bytes:
-        """The key of a purpose that was packed."""
+        """Return the key of a packed purpose."""
         if (purpose, name) not in self._keys:
-            raise SecretError(f"the key of {purpose!r} did not travel.", hint="Name it where the keys are packed.")
+            raise SecretError(f"the key of {purpose!r} was not sent here.", hint="Please report this defect of Noren.")
         return self._keys[purpose, name]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -338,7 +338,8 @@ class CarriedKeys(Sealed):
 
 
 class CarriedStream(RecordStream):
-    """A `RecordStream` under keys that travel: the same words for the same digest, attribute and code."""
+    """A `RecordStream` with derived keys that can be sent to tasks: the same words for the same digest, attribute and
+    code."""
 
     __slots__ = ()
 
@@ -350,26 +351,27 @@ class CarriedStream(RecordStream):
 
 
 def carried(stream: RecordStream, attributes: Iterable[str]) -> CarriedStream:
-    """The stream as it may travel: the keys of these attributes and the one that hashes record keys."""
+    """Return the stream for tasks, with the keys of these attributes and the one that hashes record keys."""
     names = stream._names
     purposes = [(ATTRIBUTE, names.get(name, name)) for name in attributes]
     return CarriedStream(CarriedKeys.of(stream._secret, [*purposes, (RECORD_KEYS, "")]), stream._rule, names)
 
 
 def fresh_stream(attributes: Iterable[str]) -> CarriedStream:
-    """A stream under keys that exist for one run only."""
+    """Return a stream with keys for one run only."""
     return carried(RecordStream(Secret.fresh()), attributes)
 
 
 def numbered_digests(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """What keys the draws of records that are known by their number in the table. AES takes any distinct blocks."""
+    """Return digests for records that are identified by their number in the table."""
     out = np.zeros((len(numbers), 2), "<u8")
     out[:, 0] = numbers
     return out
 
 
 def order_keys(keys: CarriedKeys, numbers: NDArray[np.int64], member: NDArray[np.int64]) -> NDArray[np.int64]:
-    """128 random bits for every row, as (n, 2) integers: a function of the key, the record and which of its rows."""
+    """Return 128 random bits for every row, as (n, 2) integers: a function of the key, the record and which of its
+    rows."""
     blocks = np.zeros((len(numbers), 2), "<u8")
     blocks[:, 0] = numbers
     blocks[:, 1] = member

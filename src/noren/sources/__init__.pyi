@@ -1,4 +1,4 @@
-"""The names of `noren.sources`, for type checkers: at run time they are loaded when first used."""
+"""The public names of `noren.sources` and where each lives: for type checkers, and at run time."""
 
 from noren.sources.arrow import FrameSource as FrameSource
 from noren.sources.postgres import Address as Address

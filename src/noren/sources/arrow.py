@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def blank(batch: Any, markers: Sequence[str]) -> Any:
-    """The batch with the cells that say 'missing' by one of these texts made empty, whatever type the column has.
+    """Return the batch with cells that equal one of these texts made missing, in columns of any type.
 
     String views become strings: Arrow can neither filter nor reorder them.
     """
@@ -52,7 +52,7 @@ def _blank(column: Any, markers: Sequence[str]) -> Any:
 
 
 def types_of(schema: Any) -> dict[str, str]:
-    """The types of columns by their names."""
+    """Return the types of columns by name."""
     return {field.name: str(field.type) for field in schema}
 
 
@@ -68,20 +68,15 @@ class ParquetSource:
         self.path = path
         self.name = str(path)
         self.missing_values = missing_values
-        try:
-            with pq.ParquetFile(path) as file:
-                self.columns = check_columns(file.schema_arrow.names, self.name)
-                self.rows: int | None = file.metadata.num_rows
-                self.types = types_of(file.schema_arrow)
-                self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
-                self._refuse_bombs(file.metadata)
-        except MemoryError:  # of Arrow too
-            raise
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise self._unreadable("crypt" in str(error).lower()) from None
+        with readable_as(path, "Parquet"), pq.ParquetFile(path) as file:
+            self.columns = check_columns(file.schema_arrow.names, self.name)
+            self.rows: int | None = file.metadata.num_rows
+            self.types = types_of(file.schema_arrow)
+            self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
+            self._refuse_bombs(file.metadata)
 
     def _refuse_bombs(self, metadata: Any) -> None:
-        """A file that claims to unpack to far more than its size is refused before anything of it is read."""
+        """Refuse a file that claims to unpack to far more than its size, before reading it."""
         largest = max((metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)), default=0)
         if largest > UNPACKED + RATIO * self.path.stat().st_size:
             raise DataError(
@@ -89,25 +84,40 @@ class ParquetSource:
                 hint="If it is your own file, write it again with smaller row groups.",
             )
 
-    def _unreadable(self, encrypted: bool = False) -> DataError:
-        if encrypted:
-            return DataError(f"{self.path}: is encrypted.", hint="Decrypt it first: no key can be given here.")
-        return DataError(f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again.")
-
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        for part in parquet_batches(self.path, columns, self._text):
+            yield blank(part, self.missing_values)
 
-        dictionaries = [name for name in self._text if name in columns]
-        try:
-            with pq.ParquetFile(self.path, read_dictionary=dictionaries, pre_buffer=False) as file:
-                for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
-                    part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
-                    yield blank(part.select(list(columns)), self.missing_values)
-        except MemoryError:  # of Arrow too
-            raise
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise self._unreadable("crypt" in str(error).lower()) from None
+
+def parquet_batches(
+    path: Path | str, columns: Sequence[str], texts: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """Yield some columns of a Parquet file, or of some of its row groups; those in `texts` as dictionaries."""
+    import pyarrow.parquet as pq
+
+    asked = [name for name in texts if name in columns]
+    with readable_as(path, "Parquet"), pq.ParquetFile(path, read_dictionary=asked, pre_buffer=False) as file:
+        some = None if groups is None else list(groups)
+        for part in file.iter_batches(batch_size=BATCH_ROWS, row_groups=some, columns=list(columns)):
+            part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
+            yield part.select(list(columns))
+
+
+@contextmanager
+def readable_as(path: Path | str, kind: str) -> Iterator[None]:
+    """Turn Arrow's errors while reading a file into errors that quote nothing of it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except MemoryError:  # of Arrow too
+        raise
+    except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
+        if kind == "Parquet" and "crypt" in str(error).lower():
+            raise DataError(f"{path}: is encrypted.", hint="Decrypt the file first.") from None
+        raise DataError(
+            f"{path}: not a readable {kind} file.", hint="Check that the file is complete, or write it again."
+        ) from None
 
 
 class IpcSource:
@@ -120,55 +130,37 @@ class IpcSource:
         self.path = path
         self.name = str(path)
         self.missing_values = missing_values
-        try:
-            with self._open() as reader:
-                self.columns = check_columns(reader.schema.names, self.name)
-                self.types = types_of(reader.schema)
-        except UnicodeError:
-            raise self._unreadable() from None
+        with readable_as(path, "Arrow"), self._open() as reader:
+            self.columns = check_columns(reader.schema.names, self.name)
+            self.types = types_of(reader.schema)
 
     def _open(self) -> Any:
         import pyarrow as pa
 
         try:
-            try:
-                return pa.ipc.open_file(pa.memory_map(str(self.path)))
-            except pa.ArrowInvalid:
-                return pa.ipc.open_stream(pa.memory_map(str(self.path)))
-        except MemoryError:  # of Arrow too
-            raise
-        except (pa.ArrowException, OSError):
-            raise self._unreadable() from None
-
-    def _unreadable(self) -> DataError:
-        return DataError(f"{self.path}: not a readable Arrow file.", hint="Is it complete? Write it again.")
+            return pa.ipc.open_file(pa.memory_map(str(self.path)))
+        except pa.ArrowInvalid:
+            return pa.ipc.open_stream(pa.memory_map(str(self.path)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        try:
-            with self._open() as reader:
-                if hasattr(reader, "num_record_batches"):
-                    parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
-                else:
-                    parts = iter(reader)
-                for part in parts:
-                    part.validate(full=True)  # offsets that point outside would be followed otherwise
-                    for start in range(0, part.num_rows, BATCH_ROWS):
-                        yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
-        except MemoryError:  # of Arrow too
-            raise
-        except (pa.ArrowException, OSError):
-            raise self._unreadable() from None
+        with readable_as(self.path, "Arrow"), self._open() as reader:
+            if hasattr(reader, "num_record_batches"):
+                parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                parts = iter(reader)
+            for part in parts:
+                part.validate(full=True)  # offsets that point outside would be followed otherwise
+                for start in range(0, part.num_rows, BATCH_ROWS):
+                    yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
 
 
 def open_parquet(place: str, writing: Writing) -> ParquetSource:
-    """A Parquet file."""
+    """Open a Parquet file."""
     return ParquetSource(Path(place), writing.missing_values)
 
 
 def open_ipc(place: str, writing: Writing) -> IpcSource:
-    """An Arrow file or stream."""
+    """Open an Arrow file or stream."""
     return IpcSource(Path(place), writing.missing_values)
 
 
@@ -217,7 +209,7 @@ INSTALL = "pip install 'noren[excel]'"
 
 
 def open_excel(place: str, writing: Writing) -> FrameSource:
-    """The first sheet, its first row as the names of the columns."""
+    """Open the first sheet of a workbook, with its first row as the names of the columns."""
     import polars as pl
 
     path = Path(place)

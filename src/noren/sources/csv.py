@@ -1,4 +1,4 @@
-"""Delimited text: separator and encoding given or sniffed, rows streamed, errors that point and do not quote."""
+"""Delimited text: separator and encoding given or detected, rows streamed, errors without cells."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from noren.ahead import ahead
 from noren.errors import DataError
 from noren.sources.header import MISSING, demand_header
-from noren.sources.numbered import NotPlain, numbered_batches
 from noren.sources.place import Place, Spot
-from noren.sources.source import Writing, check_columns
+from noren.sources.source import Writing, name_repeated
 
 SEPARATORS = ",;\t|"
 SAMPLE_BYTES = 1 << 18
 BLOCK_BYTES = 8 << 20
 FIRST_BYTES = 1 << 20
 """A block where the first rows alone are wanted."""
-LONG_BYTES = 32 << 20
-"""A file from which on a compiled kernel reads what is plain; for less it would not be worth compiling."""
 MAGIC = {
     b"PK\x03\x04": "a ZIP archive",
     b"\x1f\x8b": "compressed with gzip",
@@ -47,6 +43,8 @@ class CsvSource:
     rows: int | None = None
     piece: tuple[int, int] | None = None
     """The first byte and the end of what is read where that is not the whole file."""
+    renamed = False
+    """Whether the header repeats a name, so that columns are called otherwise than there."""
 
     def __init__(
         self,
@@ -57,7 +55,7 @@ class CsvSource:
         missing_values: tuple[str, ...] = (),
         doubted: bool = False,
     ) -> None:
-        """`doubted`: somebody's own file, whose header and separator may not be what they seem."""
+        """Open a CSV; `doubted`: a user's own file, whose header and separator may be wrong."""
         self.path = path
         self.name = str(path)
         notes: list[str] = []
@@ -78,7 +76,9 @@ class CsvSource:
             "a".encode(encoding, "ignore")  # refuses codecs that are not for text
             text = codecs.getincrementaldecoder(encoding)().decode(sample, final=False)
         except LookupError:
-            raise DataError(f"encoding {encoding!r} is unknown.", hint="For example utf-8, cp1252, utf-16.") from None
+            raise DataError(
+                f"encoding {encoding!r} is unknown.", hint="Use an encoding such as utf-8, cp1252 or utf-16."
+            ) from None
         except UnicodeError as error:
             raise _broken(self.name, encoding, getattr(error, "start", None)) from None
         text = text.removeprefix("\ufeff")
@@ -91,47 +91,27 @@ class CsvSource:
         self.encoding = encoding
         self.separator = separator
         self.missing_values = ("", *missing_values)
-        self.notes = tuple(notes)
         try:
             header = next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
         except (csv.Error, StopIteration):
-            raise DataError(f"{path}: the header cannot be read.", hint="Is a quote never closed?") from None
+            raise DataError(
+                f"{path}: the header cannot be read.", hint="Check that every quotation mark is closed."
+            ) from None
         if doubted:
             demand_header(self.name, text, separator, (*self.missing_values, *MISSING))
-        self.columns = check_columns(header, self.name)
+        self.columns, repeated = name_repeated(header, self.name)
+        self.notes, self.renamed = (*notes, *repeated), bool(repeated)
         before = text[: len(text) - len(text.lstrip("\r\n"))]
         self._blank_lines = max(before.count("\n"), before.count("\r"))
         self.size = path.stat().st_size
         self._utf8 = encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
-        self._plain = self.size >= LONG_BYTES and self._utf8 and separator.isascii() and separator not in '"\r\n'
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        return self._numbered(columns) if self._plain and columns else self._batches(columns, threads=True)
-
-    def _numbered(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows by the kernel for long files, from the first block that is not plain on by the other reader."""
-        seen = 0
-        reading = numbered_batches(
-            self._stream(),
-            self.columns,
-            columns,
-            separator=self.separator,
-            missing=self.missing_values,
-            block=BLOCK_BYTES,
-            has_header=self._has_header,
-        )
-        try:
-            for batch in ahead(reading):
-                yield batch
-                seen += batch.num_rows
-            return
-        except (NotPlain, *BROKEN):
-            self._plain = False
-        yield from _behind(seen, self._batches(columns, threads=True))
+        return self._batches(columns, threads=True)
 
     def first(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The same rows for a reader who stops early: small blocks, none read ahead, and no search of the rest of the
-        file for quotes. What a small block cannot hold, or nobody can read, is left to the other reader.
+        """Yield the same rows for a reader who stops early: small blocks, no read-ahead, and no search for quotes in
+        the rest of the file. Rows beyond a small block are left to the other reader.
         """
         seen = 0
         try:
@@ -181,7 +161,8 @@ class CsvSource:
                 encoding="utf8" if self._utf8 else self.encoding,
                 use_threads=threads,
                 skip_rows=self._blank_lines if self._has_header else 0,
-                column_names=None if self._has_header else list(self.columns),
+                column_names=list(self.columns) if self.renamed or not self._has_header else None,
+                skip_rows_after_names=int(self.renamed and self._has_header),
             ),
             parse_options=pv.ParseOptions(
                 delimiter=self.separator,
@@ -200,7 +181,7 @@ class CsvSource:
         )
 
     def pieces(self, size: int) -> list[CsvSource]:
-        """The same rows in sources of about as many bytes, one behind the other.
+        """Split the rows into sources of about equal size.
 
         A text with quotes is not cut: whether a line break ends a record is known only from its beginning on.
         """
@@ -226,7 +207,7 @@ class CsvSource:
         return self.piece is None or self.piece[0] == 0
 
     def _stream(self) -> Any:
-        """The bytes of the file or of its piece, unpacked."""
+        """Return the unpacked bytes of the file or of its part."""
         import pyarrow as pa
 
         file = self.path.open("rb") if isinstance(self.path, Place) else pa.OSFile(str(self.path))
@@ -235,13 +216,13 @@ class CsvSource:
         return pa.CompressedInputStream(file, "gzip") if _gzipped(self.path) else file
 
     def _has_quotes(self) -> bool:
-        """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
+        """Return whether quoted cells may contain line breaks; without quotes the faster block reader is safe."""
         if not hasattr(self, "_quotes"):
             self._quotes = contains_byte(self.path, b'"')
         return self._quotes
 
     def _ragged_row(self) -> tuple[int, int, int] | None:
-        """Number of the first ragged row (the header is row 1) and its cells, expected and found.
+        """Return the number of the first ragged row (the header is row 1), and its expected and found cells.
 
         Only a reader without threads knows the number, so the file is read once more.
         """
@@ -269,7 +250,7 @@ class CsvSource:
             behind = "" if self._has_header else f" behind byte {self.piece[0]:,}"  # type: ignore[index]
             return DataError(
                 f"{self.name}: row {number}{behind} has {actual} cells, the header has {expected}.",
-                hint=f"Mend the row, or set the separator if {self.separator!r} is not the right one.",
+                hint=f"Correct the row, or set the separator if {self.separator!r} is wrong.",
             )
         if isinstance(error, UnicodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
             return _broken(self.name, self.encoding, None)
@@ -277,12 +258,12 @@ class CsvSource:
             return DataError(f"{self.name}: a row exceeds {BLOCK_BYTES} bytes, or a quote is never closed.")
         return DataError(
             f"{self.name}: cannot be parsed as CSV with separator {self.separator!r}.",
-            hint="Check quotes and the separator.",
+            hint="Check quotation marks and the separator.",
         )
 
 
 def open_csv(place: str, writing: Writing) -> CsvSource:
-    """Delimited text in a file."""
+    """Open delimited text in a file."""
     return CsvSource(
         Path(place),
         separator=writing.separator,
@@ -293,7 +274,7 @@ def open_csv(place: str, writing: Writing) -> CsvSource:
 
 
 def _behind(rows: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches without their first rows."""
+    """Yield batches without their first rows."""
     for batch in batches:
         skipped = min(rows, batch.num_rows)
         rows -= skipped
@@ -310,7 +291,7 @@ def _sample(path: Spot) -> bytes:
 
 
 def _unpacked(path: Spot) -> Any:
-    """The open file, without its compression."""
+    """Open the file without its compression."""
     if not _gzipped(path):
         return path.open("rb")
     return gzip.open(path if isinstance(path, Path) else path.open("rb"))
@@ -321,11 +302,11 @@ def _gzipped(path: Spot) -> bool:
 
 
 def _unreadable(path: Spot) -> DataError:
-    return DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?")
+    return DataError(f"{path}: cannot be read.", hint="Check that the file is complete and that you may read it.")
 
 
 def contains_byte(path: Spot, byte: bytes) -> bool:
-    """Whether the byte stands anywhere in the (unpacked) file."""
+    """Return whether the byte occurs in the (unpacked) file."""
     with _unpacked(path) as file:
         while chunk := file.read(1 << 22):
             if byte in chunk:
@@ -342,7 +323,7 @@ def _broken(name: str, encoding: str, position: int | None) -> DataError:
 
 
 def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
-    """Byte order marks, then UTF-8, then cp1252 where no byte sequence looks like UTF-8. Second: was it a guess?"""
+    """Detect the encoding: byte order marks, then UTF-8, then cp1252; and whether it was a guess."""
     if sample.startswith(codecs.BOM_UTF8):
         return "utf-8-sig", False
     if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -366,7 +347,7 @@ def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
 
 
 def _sniff_wide(sample: bytes, name: str) -> str:
-    """The encoding of two or four bytes a character in which text with NUL bytes is a text of mostly Latin letters."""
+    """Detect an encoding of two or four bytes a character in a text with NUL bytes."""
     for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
         if "\0" not in text and sum(map(str.isascii, text)) > len(text) / 2:
@@ -375,11 +356,11 @@ def _sniff_wide(sample: bytes, name: str) -> str:
 
 
 def _not_text(name: str) -> DataError:
-    return DataError(f"{name}: holds NUL characters, so it is no text.", hint="Remove them, or give the encoding.")
+    return DataError(f"{name}: it holds NUL characters, so it is not text.", hint="Remove them, or give the encoding.")
 
 
 def sniff_separator(text: str) -> str:
-    """The candidate that splits the first lines into the same number of cells, the most cells winning."""
+    """Return the separator that splits the first lines into the same number of cells, preferring the most cells."""
     lines = text.splitlines()[:-1][:50] or text.splitlines()
     best, best_score = ",", 0.0
     for candidate in SEPARATORS:

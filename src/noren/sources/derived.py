@@ -1,4 +1,4 @@
-"""Sources made of another: with markers of missing cells, with sets of terms, with columns that are hidden together."""
+"""Sources derived from another: with marks of missing cells, with sets of terms, with composite columns."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from noren.errors import DataError
 from noren.schema.domain import MISSING
 from noren.schema.tuples import Member, tuple_text
 from noren.sources.source import RowRange, Source
-from noren.statements.encode import as_dictionary
+from noren.statements.texts import as_dictionary
 
 
-class MarkedSource:
-    """A source in which the markers of some columns are missing cells."""
+class DerivedSource:
+    """A source derived from another one, with as many rows."""
 
-    def __init__(self, source: Source, marks: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, source: Source) -> None:
         self.inner = source
-        self._marks = {name: list(texts) for name, texts in marks.items() if name in source.columns}
         self.name = source.name
         self.columns = source.columns
         self.notes = source.notes
@@ -28,6 +27,14 @@ class MarkedSource:
     @property
     def rows(self) -> int | None:
         return self.inner.rows
+
+
+class MarkedSource(DerivedSource):
+    """A source in which the marks of some columns are missing cells."""
+
+    def __init__(self, source: Source, marks: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(source)
+        self._marks = {name: list(texts) for name, texts in marks.items() if name in source.columns}
 
     def over(self, part: Source, place: RowRange) -> Source:
         return MarkedSource(part, self._marks)
@@ -44,7 +51,7 @@ class MarkedSource:
 
 
 def with_markers(source: Source, marks: Mapping[str, Sequence[str]]) -> Source:
-    """The source with the markers of its columns read as missing; itself if there are none."""
+    """Return the source with the marks of its columns read as missing; unchanged if there are none."""
     return MarkedSource(source, marks) if marks else source
 
 
@@ -80,32 +87,26 @@ class TermSpec:
     """Texts that mean "missing"."""
 
 
-class TermSource:
-    """A source whose set-valued columns are lists. Yes/no columns stand under the name of their set."""
+class TermSource(DerivedSource):
+    """A source whose set-valued columns are lists. Yes/no columns are replaced by their set."""
 
     def __init__(self, source: Source, specs: Mapping[str, TermSpec]) -> None:
-        self.inner = source
+        super().__init__(source)
         self._specs = dict(specs)
-        self.name = source.name
-        self.notes = source.notes
         member = {column: name for name, spec in specs.items() for column in spec.columns}
         absent = [column for column in member if column not in source.columns]
         taken = [name for name, spec in specs.items() if spec.columns and name in source.columns]
         if absent:
             raise DataError(
-                f"{source.name}: no column {absent[0]!r}, which the set {member[absent[0]]!r} is made of.",
+                f"{source.name}: it has no column {absent[0]!r}, which is part of the set {member[absent[0]]!r}.",
                 hint=f"Correct attributes.{member[absent[0]]}.columns.",
             )
         if taken:
             raise DataError(
-                f"{source.name}: {taken[0]!r} is a column already, so a set of columns cannot have that name.",
+                f"{source.name}: a set of columns has the name {taken[0]!r}, which is already the name of a column.",
                 hint="Give the set another name under [attributes].",
             )
         self.columns = tuple(dict.fromkeys(member.get(column, column) for column in source.columns))
-
-    @property
-    def rows(self) -> int | None:
-        return self.inner.rows
 
     def over(self, part: Source, place: RowRange) -> Source:
         return TermSource(part, self._specs)
@@ -129,12 +130,12 @@ class TermSource:
 
 
 def with_terms(source: Source, specs: Mapping[str, TermSpec]) -> Source:
-    """The source with its set-valued columns as lists; itself if there are none."""
+    """Return the source with its set-valued columns as lists; unchanged if there are none."""
     return TermSource(source, specs) if specs else source
 
 
 def _from_cells(column: Any, name: str, spec: TermSpec) -> Any:
-    """Lists of trimmed texts from texts or lists."""
+    """Return lists of trimmed texts from texts or lists."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -161,7 +162,7 @@ def _from_cells(column: Any, name: str, spec: TermSpec) -> Any:
 
 
 def _texts(flat: Any, name: str) -> Any:
-    """Terms as texts; those of a dictionary by their places, because not every dictionary can be cast."""
+    """Return terms as texts; those of a dictionary by their codes, because not every dictionary can be cast."""
     import pyarrow as pa
 
     kind = flat.type
@@ -171,7 +172,7 @@ def _texts(flat: Any, name: str) -> Any:
 
 
 def _text(kind: Any, name: str) -> Any:
-    """Terms are texts; numbers may stand for them, anything nested may not."""
+    """Return terms as texts; numbers are converted, nested values are refused."""
     import pyarrow as pa
 
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -181,7 +182,7 @@ def _text(kind: Any, name: str) -> Any:
 
 
 def _trimmed(flat: Any, sizes: np.ndarray, missing: Any, markers: Sequence[str]) -> Any:
-    """Lists of the given sizes without spaces around terms, without empty ones and without markers."""
+    """Return lists of the given sizes without empty terms, marks, and spaces around terms."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -194,7 +195,7 @@ def _trimmed(flat: Any, sizes: np.ndarray, missing: Any, markers: Sequence[str])
 
 
 def _from_flags(batch: Any, columns: Sequence[str], source: str, markers: Sequence[str]) -> Any:
-    """The set of the columns that say yes."""
+    """Return the set of the columns whose cell is yes."""
     import pyarrow as pa
 
     says = np.stack([_flags(batch.column(name), name, source, markers) for name in columns], axis=1)
@@ -225,8 +226,8 @@ def _flags(column: Any, name: str, source: str, markers: Sequence[str]) -> np.nd
 # Their texts stand as one text a record.
 
 
-class TupleSource:
-    """A source in which some columns stand under the name of their composite, at the place of the first.
+class TupleSource(DerivedSource):
+    """A source in which composites replace their members, at the position of the first.
 
     The members themselves can still be read, for records that lack one of them are dropped by it. Members with bins
     stand in the tuples as their intervals: single numbers would make too many tuples to count.
@@ -235,29 +236,24 @@ class TupleSource:
     def __init__(
         self, source: Source, composites: Mapping[str, Sequence[str]], bins: Mapping[str, Member] | None = None
     ) -> None:
-        self.inner = source
+        super().__init__(source)
         self._composites = {name: tuple(members) for name, members in composites.items()}
         self._bins = dict(bins or {})
-        self.name = source.name
-        self.notes = source.notes
         owner = {column: name for name, members in self._composites.items() for column in members}
         for column, name in owner.items():
             if column not in source.columns:
                 raise DataError(
-                    f"{source.name}: no column {column!r}, which {name!r} is made of.",
-                    hint="Correct together, or give the table that has it.",
+                    f"{source.name}: it has no column {column!r}, which is part of {name!r}.",
+                    hint="Correct together, or give a table with this column.",
                 )
         for name in self._composites:
             if name in source.columns:
                 raise DataError(
-                    f"{source.name}: {name!r} is a column already, so columns together cannot have that name.",
+                    f"{source.name}: columns under together have the name {name!r}, which is already the name of a "
+                    "column.",
                     hint="Give them another name: [[together]] name = ...",
                 )
         self.columns = tuple(dict.fromkeys(owner.get(column, column) for column in source.columns))
-
-    @property
-    def rows(self) -> int | None:
-        return self.inner.rows
 
     def over(self, part: Source, place: RowRange) -> Source:
         return TupleSource(part, self._composites, self._bins)
@@ -274,7 +270,7 @@ class TupleSource:
             yield pa.RecordBatch.from_arrays(arrays, list(columns))
 
     def _tuples(self, batch: Any, members: Sequence[str]) -> Any:
-        """One text a record, each different tuple of the batch once in a dictionary."""
+        """Return one text per record, with each distinct tuple of the batch once in a dictionary."""
         import pyarrow as pa
 
         texts, place = [], np.zeros(batch.num_rows, np.int64)
@@ -304,5 +300,5 @@ class TupleSource:
 def with_tuples(
     source: Source, composites: Mapping[str, Sequence[str]], bins: Mapping[str, Member] | None = None
 ) -> Source:
-    """The source with columns that are hidden together as one; itself if there are none."""
+    """Return the source with columns that are hidden together as one; unchanged if there are none."""
     return TupleSource(source, composites, bins) if composites else source

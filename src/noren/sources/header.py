@@ -1,4 +1,4 @@
-"""Whether the first line of delimited text holds names, and whether its separator parts anything. Nothing is quoted."""
+"""Checks that the first line of delimited text is a header and that the separator is right. Nothing is quoted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPELT = {"\t": "a tab"}
 
 
 def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) -> None:
-    """Refuse text whose first line is probably a record, or that another separator parts, or that is no table at all.
+    """Refuse text whose first line is probably a record, that needs another separator, or that is no table.
 
     Names of columns are shown in messages, so what stands in the place of names must be names.
     """
@@ -38,7 +38,7 @@ def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) 
     what = "JSON" if JSON.match(text) else "XML or HTML" if _is_markup(text, rows) else None
     if what is not None:
         raise DataError(
-            f"{name}: this is {what}, and not lines of cells below a line of names.",
+            f"{name}: this is {what}, not a table with a header line.",
             hint="Convert it to CSV, Parquet or Arrow; `polars.read_ndjson(file).write_parquet(...)` reads JSON lines.",
         )
     if len(rows) < 2:
@@ -51,21 +51,22 @@ def demand_names(name: str, rows: Sequence[Sequence[str]], missing: Sequence[str
     """Refuse a table whose first row is probably a record."""
     if is_headless(rows, missing):
         raise DataError(
-            f"{name}: the first line is probably a record and not a header: its cells are like those below them.",
-            hint="Write a line with the names of the columns above it. If it does hold names, make them differ from "
-            "the cells, with a letter before those that are numbers or dates.",
+            f"{name}: the first line is probably a record, not a header, because its cells look like those below.",
+            hint=(
+                "Add a header line with the names of the columns. If the first line is a header, rename columns that "
+                "look like numbers or dates."
+            ),
         )
 
 
 def _is_markup(text: str, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the text is XML or a page: it says so, or begins with a tag and its lines have one cell, or cells of
-    different number."""
+    """Return whether the text is XML or HTML."""
     widths = {len(row) for row in rows}
     return PAGE.match(text) is not None or (TAG.match(text) is not None and (len(widths) != 1 or 1 in widths))
 
 
 def _demand_separator(name: str, rows: Sequence[Sequence[str]], separator: str) -> None:
-    """One column whose cells all hold another separator, equally often, is several columns."""
+    """Refuse a single column whose cells all contain another separator equally often."""
     if any(len(row) != 1 for row in rows):
         return
     for other in OTHERS:
@@ -80,8 +81,8 @@ def _demand_separator(name: str, rows: Sequence[Sequence[str]], separator: str) 
 
 
 def is_headless(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
-    """Whether the cells of the first row are of the kinds of the columns below (numbers, dates, codes), or are values
-    that return there."""
+    """Return whether the first row is probably a record: its cells are of the kinds of the columns (numbers, dates,
+    codes), or recur below."""
     first, below = rows[0], rows[1:]
     alike = other = 0
     numbers: list[str] = []
@@ -106,7 +107,7 @@ def is_headless(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
 
 
 def _runs_on(cells: Sequence[str]) -> bool:
-    """Whether cells are years, or several whole numbers one after the other: over columns they are names."""
+    """Return whether cells are years or consecutive whole numbers, which are common column names."""
     if len(cells) < 2 or not all(cell.strip().isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]

@@ -1,4 +1,4 @@
-"""A table that was read once is not parsed again: its columns stay in memory as small numbers, while they are few.
+"""Keeps the columns of a small table in memory, so that it is parsed once.
 
 Parsing a text file costs more than anything else that is done with it; so does taking rows from a base. A column of
 few different texts takes one byte a record; beyond the limit everything is let go, and the table is read again as often
@@ -8,23 +8,22 @@ as it is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
+from noren.sources.csv import CsvSource
 from noren.sources.postgres import PostgresSource
-from noren.sources.source import SCHEME, Source
+from noren.sources.source import FolderSource, Source
 
 MOST_BYTES = 128 << 20
 
 
 class HeldSource:
-    """A source of another's batches, which are kept from the first whole pass on if they are small."""
+    """A source that keeps the batches of another from the first complete pass on, if they are small."""
 
-    def __init__(self, source: Source, numbers: bool = False) -> None:
-        """With `numbers`, columns of whole numbers and dates are kept too."""
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._numbers = numbers
-        self._types: Any = None
+        self._types: dict[str, Any] = {}
         self._batches: list[Any] | None = None
         self._tried = False
         self.name = source.name
@@ -36,8 +35,8 @@ class HeldSource:
         return self._source.rows
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        if self._batches is not None and set(columns) <= set(self._batches[0].schema.names):
-            return (self._typed(batch.select(list(columns))) for batch in self._batches)
+        if self._batches is not None and set(columns) <= self._types.keys():
+            return (self._restored(batch.select(list(columns))) for batch in self._batches)
         if self._tried:
             return self._source.batches(columns)
         self._tried = True
@@ -47,50 +46,43 @@ class HeldSource:
         kept: list[Any] | None = []
         size = 0
         for batch in self._source.batches(columns):
-            small = None if kept is None else compact(batch, self._numbers)
             self._types = {field.name: field.type for field in batch.schema}
-            size += 0 if small is None else small.nbytes
-            if kept is not None and small is not None and size <= MOST_BYTES:
+            if kept is not None:
+                small = compact(batch)
+                size += small.nbytes
                 kept.append(small)
-            else:
-                kept = None
-            yield batch if small is None else self._typed(small)
+                kept = kept if size <= MOST_BYTES else None
+            yield batch
         self._batches = kept or None
 
-    def _typed(self, batch: Any) -> Any:
-        """The batch with numbers as they came."""
+    def _restored(self, batch: Any) -> Any:
+        """Return the batch with the original types of numbers."""
         import pyarrow as pa
 
-        if not self._numbers:
-            return batch
-        kinds = [self._types[name] for name in batch.schema.names]
         arrays = [
-            column if pa.types.is_dictionary(column.type) or column.type == kind else column.cast(kind)
-            for column, kind in zip(batch.columns, kinds, strict=True)
+            column if pa.types.is_dictionary(column.type) else column.cast(self._types[name])
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 
-def compact(batch: Any, numbers: bool = False) -> Any:
-    """The batch with the smallest numbers for its texts; None where a column is no dictionary of texts, nor with
-    `numbers` one of numbers or dates, which are kept as small as they are."""
+def compact(batch: Any) -> Any:
+    """Return the batch with texts and whole numbers in as few bytes a cell as possible."""
     import pyarrow as pa
 
-    arrays = []
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
-            arrays.append(small_texts(column))
-        elif numbers and pa.types.is_signed_integer(column.type):
-            arrays.append(_small(column))
-        elif numbers and (pa.types.is_boolean(column.type) or pa.types.is_date32(column.type)):
-            arrays.append(column)
-        else:
-            return None
+    arrays = [
+        small_texts(column)
+        if pa.types.is_dictionary(column.type)
+        else small_numbers(column)
+        if pa.types.is_signed_integer(column.type)
+        else column
+        for column in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 
 def small_texts(column: Any) -> Any:
-    """A dictionary of texts with as few bytes a cell as its texts need."""
+    """Return a dictionary of texts with as few bytes a cell as its texts need."""
     import pyarrow as pa
 
     texts = len(column.dictionary)
@@ -100,26 +92,17 @@ def small_texts(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
 
 
-def _small(column: Any) -> Any:
-    """Whole numbers in as few bytes as hold them."""
+def small_numbers(column: Any) -> Any:
+    """Return whole numbers in as few bytes as possible."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    ends = pc.min_max(column).as_py()
-    low, high = ends["min"] or 0, ends["max"] or 0
-    for kind, bits in ((pa.int8(), 7), (pa.int16(), 15), (pa.int32(), 31)):
-        if -(1 << bits) <= low and high < 1 << bits:
+    for kind in (pa.int8(), pa.int16(), pa.int32()):
+        with suppress(pa.ArrowInvalid):
             return column.cast(kind)
     return column
 
 
-def held(source: Source, data: Any) -> Source:
-    """The source of a file or of a table in a base, read once if it is small; anything else as it is."""
-    if isinstance(source, PostgresSource):
-        return HeldSource(source, numbers=True)
-    return HeldSource(source) if is_file(data) else source
-
-
-def is_file(data: Any) -> bool:
-    """Whether a table is named by a path: then several threads may read it, each for itself."""
-    return isinstance(data, Path) or (isinstance(data, str) and SCHEME.match(data) is None)
+def held(source: Source) -> Source:
+    """Return a source that reads a small text file or database table once; other sources unchanged."""
+    first = source.parts[0] if isinstance(source, FolderSource) else source
+    return HeldSource(source) if isinstance(first, CsvSource | PostgresSource) else source

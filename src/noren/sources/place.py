@@ -1,4 +1,4 @@
-"""A file or folder in a store that has an address instead of a path: an object store, a distributed file system.
+"""Files and folders in object storage or a distributed file system.
 
 A place answers what the rooms that read and write releases ask of a `pathlib.Path`, through the file systems of
 PyArrow. It travels as its address; every process opens the store by itself, with credentials from its own surroundings.
@@ -30,7 +30,7 @@ CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is or will be. What stands behind a question mark belongs to the store and is never shown."""
+    """An address in a store. The part after a question mark is for the store and is never shown."""
 
     store: str
     """Scheme, authority and a slash."""
@@ -44,7 +44,7 @@ class Place:
         if parts.password is not None:
             raise ReleaseError(
                 f"{parts.scheme}://{parts.hostname or ''}: the address holds a password.",
-                hint="Give credentials by the environment of the store, on every machine that writes.",
+                hint="Remove it, and set the credentials in the environment of every machine that writes.",
             )
         return cls(f"{scheme}://{parts.netloc}/", PurePosixPath(unquote(parts.path).strip("/")), parts.query)
 
@@ -77,14 +77,14 @@ class Place:
 
     @property
     def parents(self) -> list[Place]:
-        """Folders around it, the nearest first, without the store itself."""
+        """Return the folders around it, the nearest first, without the store itself."""
         return [Place(self.store, one, self.query) for one in self.path.parents if one.name]
 
     # ------------------------------------------------------------------ what is there
 
     @property
     def _there(self) -> tuple[Any, str]:
-        """The file system, and how it calls this place."""
+        """Return the file system, and its path of this place."""
         with _answered(self):
             system, base = _opened(self.store, self.query)
         return system, f"{base.rstrip('/')}/{self.path}"
@@ -121,7 +121,7 @@ class Place:
         yield from (self / one.base_name for one in found)
 
     def open(self, mode: str = "r", **text: Any) -> Any:
-        """For reading, from any position."""
+        """Open the file for reading from any position."""
         system, path = self._there
         stream = system.open_input_file(path)
         return stream if "b" in mode else io.TextIOWrapper(stream, **text)
@@ -137,7 +137,7 @@ class Place:
 
     @property
     def is_flat(self) -> bool:
-        """Whether folders are made by naming something in them."""
+        """Return whether the store has no real folders."""
         return self.store.partition(":")[0] in FLAT
 
     def mkdir(self) -> None:
@@ -147,12 +147,12 @@ class Place:
                 system.create_dir(path, recursive=True)
 
     def sink(self) -> Any:
-        """For writing. A store shows the file when it is closed, or what was written so far: read by nobody yet."""
+        """Open the file for writing. Some stores show it only when it is closed."""
         system, path = self._there
         return system.open_output_stream(path)
 
     def put(self, file: Path) -> None:
-        """Copy a file of this machine here, and read it back."""
+        """Copy a local file here, and read it back."""
         whole = hashlib.sha256()
         with _answered(self), file.open("rb") as source, self.sink() as sink:
             while chunk := source.read(CHUNK):
@@ -160,23 +160,23 @@ class Place:
                 sink.write(chunk)
         with self.open("rb") as again:
             if hashlib.file_digest(again, "sha256").digest() != whole.digest():
-                raise ReleaseError(f"{self}: the store gives back something else than was written.")
+                raise ReleaseError(f"{self}: the store returns other data than were written.")
 
     def move(self, to: Place) -> None:
-        """Call a file otherwise, in the same store."""
+        """Rename a file in the same store."""
         system, path = self._there
         with _answered(self):
             system.move(path, to._there[1])
 
     def remove(self) -> None:
-        """Remove a folder with all that is in it; nothing where there is none."""
+        """Remove a folder with all its contents, if it exists."""
         system, path = self._there
         if self.is_dir():
             with _answered(self):
                 system.delete_dir(path)
 
     def unlink(self) -> None:
-        """Remove a file; nothing where there is none."""
+        """Remove a file, if it exists."""
         system, path = self._there
         if self.is_file():
             with _answered(self):
@@ -184,7 +184,7 @@ class Place:
 
 
 class Upload:
-    """A file that is written to a place, opened with the first byte, whose size and checksum are known at the end."""
+    """A file that is written to a place, opened with the first byte; its size and checksum are known at the end."""
 
     def __init__(self, place: Place) -> None:
         self.closed = False
@@ -205,7 +205,7 @@ class Upload:
         return self.size
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no data is buffered."""
 
     def close(self) -> None:
         if self._sink is not None and not self.closed:
@@ -229,20 +229,20 @@ def _opened(store: str, query: str) -> tuple[Any, str]:
 
 @contextmanager
 def _answered(place: Place) -> Iterator[None]:
-    """What a store says may quote addresses and keys: only its kind is passed on."""
+    """Turn a store's errors, which may quote addresses and keys, into errors that name only the kind."""
     import pyarrow as pa
 
     try:
         yield
     except (OSError, pa.ArrowException) as error:
         raise ReleaseError(
-            f"{place}: the store does not do it ({type(error).__name__}).",
-            hint="Is the address right, and do credentials stand in the environment of every machine?",
+            f"{place}: the store refused ({type(error).__name__}).",
+            hint="Check the address, and that every machine has credentials in its environment.",
         ) from None
 
 
 def place_of(given: str | Path | Place) -> Spot:
-    """A path of this machine, or a place in a store. `file://` is a path that all machines see."""
+    """Return a local path, or a place in a store. `file://` is a path that all machines can access."""
     if isinstance(given, Path) and given.parts and given.parts[0].removesuffix(":") in STORES and ":" in given.parts[0]:
         given = given.as_posix().replace(":/", "://", 1)  # a path takes the second slash away
     if not isinstance(given, str):
@@ -259,5 +259,5 @@ def place_of(given: str | Path | Place) -> Spot:
 
 
 def readable(spot: Spot) -> Any:
-    """What PyArrow reads from: the path, or an open file of a store."""
+    """Return what PyArrow reads: the path, or an open file of a store."""
     return spot.open("rb") if isinstance(spot, Place) else spot

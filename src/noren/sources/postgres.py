@@ -1,4 +1,4 @@
-"""PostgreSQL: a table, a view or a query as a source, and the connections that releases in a database use too.
+"""PostgreSQL: tables, views and queries as sources, and connections for releases in a database.
 
 An address is a libpq URI with one parameter of ours: `postgresql://host/base?table=schema.name`. Passwords come from
 the URI, the environment or the pass file, as libpq knows them; no message ever shows more of an address than its host,
@@ -61,7 +61,7 @@ ROLE = re.compile(r"\bnoren:\s*([a-z-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Address:
-    """A URI taken apart: what libpq is given, and what is meant in the base."""
+    """A parsed URI: the part for libpq, and the table or query."""
 
     uri: str
     shown: str
@@ -78,7 +78,7 @@ class Address:
             if "@" in parts.path or parts.port == 0:  # what was meant as a password holds a slash
                 raise ValueError
         except ValueError:
-            raise DataError("not an address of PostgreSQL.", hint=f"{ADDRESSES} {_EXAMPLE}") from None
+            raise DataError("this is not an address of PostgreSQL.", hint=f"{ADDRESSES} {_EXAMPLE}") from None
         ours = {name: value for name, value in pairs if name in OURS}
         rest = urlencode([(name, value) for name, value in pairs if name not in OURS], quote_via=quote)
         uri = urlunsplit((parts.scheme, parts.netloc, parts.path, rest, ""))
@@ -86,7 +86,7 @@ class Address:
 
     @property
     def name(self) -> str:
-        """How messages call it; without user and password."""
+        """Return the name for messages, without user and password."""
         what = self.table or self.schema or ("a query" if self.query else "")
         return f"{self.shown} ({what})" if what else self.shown
 
@@ -95,7 +95,7 @@ _EXAMPLE = 'For example "postgresql://localhost/hospital?table=public.visits".'
 
 
 class Refused(DataError):
-    """The server refused a statement. Its own words may quote cells or the password, so only the code is kept."""
+    """The server refused a statement. Its message may quote cells or the password, so only the code is kept."""
 
     def __init__(self, address: Address, state: str | None) -> None:
         self.state = state or ""
@@ -107,19 +107,19 @@ class Refused(DataError):
 
 
 _STATES = {
-    "28": ("the server did not let this user in", "Check user and password; a pass file or PGPASSWORD works too."),
-    "3D000": ("there is no such base", "Check the name after the host."),
-    "42P01": ("there is no such table", "Write it as schema.name, with the case it has."),
-    "3F000": ("there is no such schema", "Write it with the case it has."),
-    "42501": ("this user may not do that", "Ask for the right, or use another user."),
+    "28": ("the server refused this user", "Check user and password; a pass file or PGPASSWORD works too."),
+    "3D000": ("there is no such database", "Check the name after the host."),
+    "42P01": ("there is no such table", "Write it as schema.name, in its exact case."),
+    "3F000": ("there is no such schema", "Write it in its exact case."),
+    "42501": ("this user lacks a right", "Ask for the missing right, or use another user."),
     "42601": ("the query is not valid SQL", "Try it in psql."),
     "42703": ("there is no such column", "Try the query in psql."),
     "57014": ("the statement was cancelled", "Raise statement_timeout for this user."),
     "53": ("the server ran out of memory, disk or connections", "Ask its administrator."),
-    "72000": ("the snapshot is too old", "Try again while less is written."),
-    "22021": ("a text holds what the base cannot hold, such as a NUL character", "Remove it from the table."),
-    "22P05": ("a text holds what the base cannot hold, such as a NUL character", "Remove it from the table."),
-    "22": ("a value cannot be converted as the statement asks", "Try the query in psql."),
+    "72000": ("the snapshot is too old", "Try again while fewer changes are written."),
+    "22021": ("a text holds a character that the database cannot store, such as NUL", "Remove it from the table."),
+    "22P05": ("a text holds a character that the database cannot store, such as NUL", "Remove it from the table."),
+    "22": ("a value cannot be converted as the query requires", "Try the query in psql."),
 }
 
 
@@ -133,7 +133,7 @@ def driver() -> Any:
 
 @contextmanager
 def guarded(address: Address) -> Iterator[None]:
-    """Errors of the driver without what they quote."""
+    """Turn errors of the driver into errors that quote nothing."""
     import pyarrow as pa
     from adbc_driver_manager import Error
 
@@ -148,7 +148,7 @@ def guarded(address: Address) -> Iterator[None]:
 
 
 def connect(address: Address) -> Any:
-    """A connection on which every statement is its own transaction until BEGIN."""
+    """Open a connection in autocommit mode."""
     from adbc_driver_manager import Error
 
     try:
@@ -156,12 +156,12 @@ def connect(address: Address) -> Any:
     except Error as error:
         if error.sqlstate:
             raise Refused(address, error.sqlstate) from None
-        hint = "Is the server running, and are host, port, user and base right? Try the address with psql."
+        hint = "Check that the server runs and that host, port, user and database are right; try the address with psql."
         raise DataError(f"{address.name}: no connection.", hint=hint) from None
 
 
 class Connection:
-    """One connection, whose faults are said without cells and passwords."""
+    """One connection, whose errors contain no cells and passwords."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -186,7 +186,7 @@ class Connection:
             return found
 
     def batches(self, statement: str) -> Iterator[Any]:
-        """The answer as Arrow batches, as they come."""
+        """Yield the answer as Arrow batches."""
         with guarded(self.address), self._connection.cursor() as cursor:
             cursor.execute(statement)
             yield from cursor.fetch_record_batch()
@@ -202,27 +202,27 @@ def quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A text as SQL writes it, whatever the server's settings for backslashes."""
+    """Return a text as an SQL literal, whatever the server's settings for backslashes."""
     return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def split_name(table: str) -> tuple[str | None, str]:
-    """Schema and name of a table as an address names it; quotes permit dots in either."""
+    """Return schema and name of a table in an address; quotes permit dots in either."""
     found = NAME.fullmatch(table)
     if found is None:
-        raise DataError("not the name of a table.", hint="Write it as schema.name.")
+        raise DataError("this is not the name of a table.", hint="Write it as schema.name.")
     names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in found.groups() if part]
     return (None, names[0]) if len(names) == 1 else (names[0], names[1])
 
 
 class PostgresSource:
-    """A table, a view or a query. All passes see one snapshot, which is read and never written."""
+    """A table, a view or a query. All passes read the same snapshot."""
 
     notes: tuple[str, ...] = ()
 
     def __init__(self, address: Address, missing_values: Sequence[str] = ()) -> None:
         if (address.table is None) == (address.query is None):
-            raise DataError(f"{address.name}: which table?", hint=f"Name one table, or give a query. {_EXAMPLE}")
+            raise DataError(f"{address.name}: which table?", hint=f"Give one table, or a query. {_EXAMPLE}")
         self.address = address
         self.name = address.name
         self.missing_values = missing_values
@@ -236,8 +236,7 @@ class PostgresSource:
         self._snapshot = self._held.rows("SELECT pg_export_snapshot()")[0][0]
 
     def _meant(self) -> tuple[str, bool, int]:
-        """What to select from, whether it is a table, whose rows come in one order anyway, and the blocks that a table
-        in one piece has."""
+        """Return what to select from, whether it is a table, whether its rows have a fixed order, and its blocks."""
         if self.address.query is not None:
             return f"({self.address.query.strip().rstrip(';')}\n)", False, 0
         schema, name = split_name(self.address.table or "")
@@ -252,7 +251,7 @@ class PostgresSource:
         return full, found[0][0] in ("r", "p", "m"), int(found[0][1])
 
     def _described(self) -> list[tuple[str, str, str | None]]:
-        """Name, type and comment of every column."""
+        """Return name, type and comment of every column."""
         if self.address.query is None:
             regclass = text(self._from)
             return self._held.rows(
@@ -273,7 +272,7 @@ class PostgresSource:
 
     @property
     def hints(self) -> Mapping[str, str]:
-        """Roles that comments on columns name: `noren: identifier`."""
+        """Return the roles in comments on columns: `noren: identifier`."""
         found = {name: ROLE.search(comment) for name, comment in self._comments.items()}
         return {name: match[1].lower() for name, match in found.items() if match}
 
@@ -292,7 +291,7 @@ class PostgresSource:
                 yield _listed(blank(part.slice(start, BATCH_ROWS), self.missing_values))
 
     def _in_lots(self, query: str) -> Iterator[Any]:
-        """The rows of a table in the order of its blocks, asked for by two readers, each some blocks ahead."""
+        """Yield the rows of a table in the order of its blocks, with two readers."""
         starts = iter(range(0, self._blocks, AT_ONCE))
         with ExitStack() as stack:
             readers = [stack.enter_context(self.reader(ONE_READER)) for _ in range(READERS)]
@@ -306,19 +305,19 @@ class PostgresSource:
                 yield from waiting.popleft().result()
 
     def _lot(self, reader: Connection, query: str, start: int) -> list[Any]:
-        """The rows of some blocks; of the last ones all that follow."""
+        """Return the rows of some blocks; of the last ones all that follow."""
         upper = f" AND q.ctid < '({start + AT_ONCE},0)'" if start + AT_ONCE < self._blocks else ""
         return [_bare(part) for part in reader.batches(f"{query} WHERE q.ctid >= '({start},0)'{upper}")]
 
     def read(self, query: str, settings: Sequence[str] = ()) -> Iterator[Any]:
-        """The answer to a query about the same snapshot."""
+        """Return the answer to a query on the same snapshot."""
         with self.reader(settings) as reader:
             for part in reader.batches(query):
                 yield _bare(part)
 
     @contextmanager
     def reader(self, settings: Sequence[str]) -> Iterator[Connection]:
-        """A connection that sees the same snapshot."""
+        """Open a connection on the same snapshot."""
         with Connection(self.address) as reader:
             reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             reader.run(f"SET TRANSACTION SNAPSHOT {text(self._snapshot)}")
@@ -327,7 +326,7 @@ class PostgresSource:
             yield reader
 
     def _read(self, name: str) -> str:
-        """A column as Arrow can carry it: what has no type there is read as text, an array as an array of texts."""
+        """Return a column in a form for Arrow: other types as text, arrays as arrays of texts."""
         kind, column = self._types[name], f"q.{quoted(name)}"
         if kind in AS_THEY_ARE:
             return column
@@ -335,7 +334,7 @@ class PostgresSource:
 
 
 def _listed(batch: Any) -> Any:
-    """The batch with every text once, as files are read."""
+    """Return the batch with every text once, as files are read."""
     import pyarrow as pa
 
     if not any(pa.types.is_string(kind) for kind in batch.schema.types):
@@ -354,12 +353,12 @@ def _type_of(field: Any) -> str:
 
 
 def _bare(batch: Any) -> Any:
-    """The batch without what the driver notes about its columns."""
+    """Return the batch without the driver's metadata about its columns."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays(batch.columns, batch.schema.names)
 
 
 def open_postgres(place: str, writing: Writing) -> PostgresSource:
-    """A table, view or query of a PostgreSQL base."""
+    """Open a table, view or query of a PostgreSQL database."""
     return PostgresSource(Address.parse(place), writing.missing_values)

@@ -1,4 +1,4 @@
-"""Where a table comes from. A source names its columns and streams them in batches, as often as asked.
+"""Sources of tables. A source names its columns and streams them in batches, as often as necessary.
 
 The registry of sources is explicit: one line per suffix or scheme, and a file that opens it.
 
@@ -24,30 +24,30 @@ BATCH_ROWS = 1 << 16
 
 
 class Source(Protocol):
-    """A table that can be streamed more than once."""
+    """A table that can be read more than once."""
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Return the name for messages."""
 
     @property
     def columns(self) -> tuple[str, ...]: ...
 
     @property
     def rows(self) -> int | None:
-        """Number of rows where it is known without reading."""
+        """Return the number of rows if it is known without reading."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was guessed about the input, for the person who runs the command."""
+        """Return remarks about what was detected in the input."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """pyarrow RecordBatches with these columns, in the table's order."""
+        """Return pyarrow RecordBatches with these columns, in the order of the table."""
 
 
 @dataclass(frozen=True)
 class RowRange:
-    """Where a part of a table stands: which part it is, and which records of the table it holds."""
+    """A part of a table: its number, and its range of records."""
 
     number: int = 0
     start: int = 0
@@ -55,19 +55,19 @@ class RowRange:
 
 
 class Derived(Source, Protocol):
-    """A source made of another one, batch by batch, which can be made of a part of that as well."""
+    """A source derived from another one, batch by batch, or from a part of it."""
 
     @property
     def inner(self) -> Source:
-        """What it is made of."""
+        """Return the underlying source."""
 
     def over(self, part: Source, place: RowRange) -> Source:
-        """The same made of a part of that."""
+        """Return the same source derived from a part of the underlying one."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """How an input is written, as far as it does not say so itself. What is not given is sniffed."""
+    """How an input is written. Missing options are detected."""
 
     separator: str | None = None
     encoding: str | None = None
@@ -104,7 +104,7 @@ def open_source(
     encoding: str | None = None,
     missing_values: Sequence[str] = (),
 ) -> Source:
-    """A source for a path or URI that `SOURCES` knows, or any object with the Arrow C stream interface."""
+    """Open a path, a URI or any object with the Arrow C stream interface as a source."""
     writing = Writing(separator, encoding, tuple(missing_values))
     if isinstance(data, str | Path):
         return _open_place(data, writing)
@@ -122,8 +122,8 @@ def open_source(
 
 
 def _open_place(place: str | Path, writing: Writing) -> Source:
-    """The source of a file, of a folder of files, or of a URI, which is named by its scheme alone: the rest of it may
-    hold a password."""
+    """Open a file, a folder of files, or a URI. Messages name only the scheme of a URI, because the rest may hold a
+    password."""
     uri = SCHEME.match(place) if isinstance(place, str) else None
     if uri is not None:
         scheme = uri[1].lower()
@@ -141,27 +141,29 @@ def _open_place(place: str | Path, writing: Writing) -> Source:
 
 
 def _opener(kind: str) -> Opener:
-    """Who opens a kind of place, as `SOURCES` names it."""
+    """Return the function in `SOURCES` that opens a kind of place."""
     module, _, name = SOURCES[kind if kind in SOURCES else OTHERWISE].partition(":")
     found: Opener = getattr(import_module(module), name)
     return found
 
 
 def demand_file(path: Path) -> Path:
-    """The path of a file that can be read more than once, as every table is; anything else is refused."""
+    """Return the path of a file that can be read more than once; refuse anything else."""
     if not is_utf8(str(path)):
-        raise DataError(f"{path}: its name is not UTF-8.", hint="Rename the file.")
+        raise DataError(f"{path}: the file name is not UTF-8.", hint="Rename the file.")
     if not path.exists():
         if mask(str(path)) != str(path):  # an address that is none: what of it is a password nobody knows
-            raise DataError("neither the path of a file nor an address that can be read.", hint=ADDRESSES)
+            raise DataError("this is neither the path of a file nor a readable address.", hint=ADDRESSES)
         raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
     if not path.is_file():
-        raise DataError(f"{path}: is not a file.", hint="A table is read more than once: write it to a file first.")
+        raise DataError(
+            f"{path}: is not a file.", hint="Write the table to a file first, because it is read more than once."
+        )
     return path
 
 
 def check_columns(columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """Column names must be there, and be different from each other."""
+    """Raise if column names are missing or not unique."""
     seen: dict[str, int] = {}
     for position, column in enumerate(columns, 1):
         if not column.strip():
@@ -173,16 +175,34 @@ def check_columns(columns: Sequence[str], name: str) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def name_repeated(columns: Sequence[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return column names with a number added to repeated ones, and a note for each."""
+    given, taken = set(columns), set[str]()
+    named: list[str] = []
+    notes: list[str] = []
+    numbers: dict[str, int] = {}
+    for position, column in enumerate(columns, 1):
+        own = column
+        while own in taken or (own != column and own in given):
+            numbers[column] = numbers.get(column, 1) + 1
+            own = f"{column}_{numbers[column]}"
+        taken.add(own)
+        named.append(own)
+        if own != column:
+            notes.append(f"{name}: column {position} has the name of an earlier one and is read as {own!r}")
+    return check_columns(named, name), tuple(notes)
+
+
 # ---------------------------------------------------------------------- several files that are one table
 
 
 HIDDEN = ("_", ".")
 """How the names of files begin that others leave beside a table: marks of success, checksums."""
-ONE_TABLE = "Keep the files of one table in a folder: of one kind, with the same columns and nothing else beside them."
+ONE_TABLE = "Keep the files of one table in a folder of their own; all must have one file type and the same columns."
 
 
 def list_files(spot: Spot) -> list[Spot]:
-    """The files of a folder or a pattern in the order of their names; a file is the only one of itself."""
+    """Return the files of a folder or a pattern in the order of their names, or the file itself."""
     if isinstance(spot, Path) and not spot.exists() and re.search(r"[*?\[]", str(spot)):
         found: list[Spot] = [Path(one) for one in sorted(glob(str(spot)))]
     elif spot.is_dir():
@@ -194,23 +214,24 @@ def list_files(spot: Spot) -> list[Spot]:
     if any(one.is_dir() for one in found):
         raise DataError(f"{spot}: holds folders.", hint=ONE_TABLE)
     if len({suffix_of(one) for one in found}) > 1:
-        raise DataError(f"{spot}: holds files of several kinds.", hint=ONE_TABLE)
+        raise DataError(f"{spot}: it holds files of several types.", hint=ONE_TABLE)
     return found
 
 
 def suffix_of(spot: Spot) -> str:
-    """The end of a name that says what is in the file, whether or not that is compressed."""
+    """Return the suffix that names the file type, without that of a compression."""
     ends = [end.lower() for end in Path(spot.name).suffixes if end.lower() != ".gz"]
     return ends[-1] if ends else ""
 
 
 def demand_same_columns(names: Sequence[str], columns: Sequence[Any], what: str = "columns") -> None:
-    """Refuse a file whose columns (or types by column) are not those of the first. No column is named: what stands in
-    the place of names may be somebody's record."""
+    """Refuse a file whose columns (or types by column) differ from those of the first. No column is named, because the
+    header may be somebody's record."""
     for name, found in zip(names, columns, strict=True):
         if found != columns[0]:
             raise DataError(
-                f"{name}: its {what} are not those of {names[0]}, though both are one table.", hint=ONE_TABLE
+                f"{name}: its {what} differ from those of {names[0]}, although both files belong to one table.",
+                hint=ONE_TABLE,
             )
 
 
@@ -228,7 +249,7 @@ class FolderSource:
 
     @property
     def rows(self) -> int | None:
-        """The sum, where every file says how many it has."""
+        """Return the sum of rows, if every file knows its number."""
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(filter(None, counts))
 

@@ -1,4 +1,4 @@
-"""Published cells in memory: what the records of a batch hold of a column, as codes.
+"""Published cells in memory: the cells of a batch of records as codes.
 
 What the codes say about the truth is the business of the column's statement; here they are only numbers that can be
 counted, taken, put together and packed. Sets and terms have containers of their own.
@@ -20,7 +20,7 @@ TABLE_LIMIT = 1 << 24
 
 
 class Cells(Protocol):
-    """Cells of one column, one for each row."""
+    """The cells of one column, one for each row."""
 
     def __len__(self) -> int: ...
 
@@ -28,20 +28,20 @@ class Cells(Protocol):
     def nbytes(self) -> int: ...
 
     def take(self, rows: NDArray | slice) -> Self:
-        """These rows in this order."""
+        """Return these rows in this order."""
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
-        """One column from its parts."""
+        """Concatenate the parts of a column."""
 
     def packed(self) -> Any:
-        """The cells as an Arrow array, for buckets on disk and for other machines."""
+        """Return the cells as an Arrow array, for buckets on disk and for other machines."""
 
     def unpacked(self, column: Any) -> Self:
-        """Cells of the same kind as these, from what `packed` gave."""
+        """Return cells of the same kind from what `packed` returned."""
 
     def distinct(self) -> tuple[Self, NDArray[np.int64]]:
-        """The different cells, and for every row the number of its cell among them."""
+        """Return the distinct cells, and the number of every row's cell."""
 
 
 PERSON = "\0person"
@@ -55,7 +55,7 @@ def batch_length(batch: CellBatch) -> int:
 
 
 def concat(batches: Sequence[CellBatch]) -> dict[str, Cells]:
-    """One batch from several."""
+    """Concatenate batches."""
     first = batches[0]
     if len(batches) == 1:
         return dict(first)
@@ -63,27 +63,27 @@ def concat(batches: Sequence[CellBatch]) -> dict[str, Cells]:
 
 
 def take(batch: CellBatch, rows: NDArray | slice) -> dict[str, Cells]:
-    """The same columns, with these rows in this order."""
+    """Return the same columns, with these rows in this order."""
     return {name: cells.take(rows) for name, cells in batch.items()}
 
 
 def packed(batch: CellBatch) -> dict[str, Any]:
-    """A batch as Arrow columns."""
+    """Return a batch as Arrow columns."""
     return {name: cells.packed() for name, cells in batch.items()}
 
 
 def unpacked(columns: Any, like: CellBatch) -> dict[str, Cells]:
-    """The reverse of `packed`, for cells of the same kinds as these."""
+    """Return a batch from what `packed` returned, with cells of the same kinds as these."""
     return {name: cells.unpacked(columns.column(name)) for name, cells in like.items()}
 
 
 def record_bytes(batch: CellBatch) -> float:
-    """Average size of a record of cells."""
+    """Return the average size of a record of cells."""
     return sum(cells.nbytes for cells in batch.values()) / max(1, batch_length(batch))
 
 
 def number(keys: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
-    """The distinct keys (not negative) in ascending order, and each key's number among them."""
+    """Return the distinct keys (not negative) in ascending order, and each key's number."""
     top = int(keys.max(initial=0))
     if top < TABLE_LIMIT and top < max(1 << 16, 32 * len(keys)):  # a table of mostly nothing costs more than sorting
         present = np.zeros(top + 1, np.bool_)
@@ -96,7 +96,7 @@ def number(keys: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
 
 @dataclass(frozen=True)
 class CodeCells:
-    """n cells that are one of d codes each: values of a domain, nodes of a catalogue, groups of a table."""
+    """n cells of one of d codes each: values of a domain, nodes of a catalogue, groups of a table."""
 
     d: int
     data: NDArray
@@ -116,7 +116,7 @@ class CodeCells:
         return CodeCells(self.d, self.data[rows])
 
     def contains(self, codes: NDArray) -> NDArray[np.bool_]:
-        """Whether each cell is this code."""
+        """Return whether each cell is this code."""
         return np.asarray(self.data == codes)
 
     def packed(self) -> Any:
@@ -134,7 +134,7 @@ class CodeCells:
 
 @dataclass(frozen=True)
 class OpenCells:
-    """n cells published as they are and never coded. `data` is a pyarrow Array."""
+    """n cells published exactly and never coded. `data` is a pyarrow Array."""
 
     data: Any
 
@@ -164,7 +164,7 @@ class OpenCells:
         return OpenCells(column)
 
     def distinct(self) -> tuple[OpenCells, NDArray[np.int64]]:
-        """In ascending order, as codes are: which cell comes first in a batch decides nothing."""
+        """Return the distinct cells in ascending order, as for codes."""
         import pyarrow.compute as pc
 
         encoded = self.data.dictionary_encode(null_encoding="encode")

@@ -1,8 +1,8 @@
-"""What a statement in sets knows about the design that drew them. The designs themselves live in `designs/`."""
+"""The protocol of designs for statements in sets. The designs themselves are in `designs/`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,147 +15,129 @@ if TYPE_CHECKING:
 
 
 class Scoring(Protocol):
-    """Unbiased scores of records for groups of base values: their sums, second moments and what is lost."""
+    """Unbiased scores of records for groups of base values: sums, second moments, and undetermined groups."""
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """Which groups' counts the sets do not determine."""
+        """Return which groups' counts the sets do not determine."""
 
     def sums(self, w: NDArray, axis: int) -> NDArray[np.float64]:
-        """Sums of the records' scores along one dimension, from inclusion counts."""
+        """Return sums of the records' scores along one dimension, from inclusion counts."""
 
     def second_moments(self, x: NDArray, axis: int) -> NDArray[np.float64]:
-        """Sum over the records of E[score^2] along one dimension, if the true table is x."""
+        """Return the sum over the records of E[score^2] along one dimension, if the true table is x."""
 
     def noise(self, squared: NDArray, axis: int) -> NDArray[np.float64] | float:
-        """Variance that inexact inclusion probabilities add, given squared counts of the base values."""
+        """Return the variance from inexact inclusion probabilities, given squared counts of the base values."""
 
 
 class Inversion(Protocol):
-    """The way from inclusion counts back to true counts, one dimension of a table at a time."""
+    """The estimation of true counts from inclusion counts, one dimension of a table at a time."""
 
     @property
     def condition(self) -> float:
-        """By how much it can amplify noise; infinite where sums are lost."""
+        """Return how much it can amplify noise; infinite if sums are lost."""
 
     @property
     def undetermined(self) -> int:
-        """Independent sums of counts that the sets do not determine."""
+        """Return the number of independent sums of counts that the sets do not determine."""
 
     @property
     def error(self) -> float | None:
-        """Largest Monte Carlo error of the inclusion probabilities; None where they have a closed form."""
+        """Return the largest Monte Carlo error of the inclusion probabilities; None if they have a closed form."""
 
-    def expected(self, x: NDArray, axis: int, *, back: bool = False) -> NDArray[np.float64]:
-        """Expected inclusion counts of a true table x, or `back` the transpose of that."""
+    @property
+    def inclusion(self) -> tuple[float, float | NDArray[np.float64]]:
+        """Return P(u in R | v): a number for all pairs, and what is added, a matrix [v, u] or a number where u = v."""
 
     def invert(self, w: NDArray, axis: int) -> NDArray[np.float64]:
-        """The table whose expected inclusion counts are w."""
+        """Return the table whose expected inclusion counts are w."""
 
     def scoring(self, groups: Any) -> Scoring:
-        """Scores for groups of base values (`designs.inversion.Groups`)."""
-
-
-class Beliefs(NamedTuple):
-    """What somebody who knows how common the values are makes of one person's set.
-
-    None where nothing can be said without another assumption.
-    """
-
-    most_common: float
-    """Belief in the most common value before any release."""
-    uniform_mean: float | None = None
-    """Mean belief in the truth after, if all values were believed alike before."""
-    uniform_worst: float | None = None
-    mean_true: float | None = None
-    """Mean belief in the truth after."""
-    worst: float | None = None
-    """Largest belief in a value after."""
-    worst_at_most: float | None = None
-    """What that is at most, where it is not known better."""
-    epsilon: float | None = None
-    total_variation: float | None = None
-    """How far the belief may move, whatever it was before."""
+        """Return the scores for groups of base values (`designs.inversion.Groups`)."""
 
 
 class Design(Protocol):
-    """How a set of eta values is drawn given the truth, and with which probability."""
+    """The distribution of a set of eta values given the true value."""
 
     @property
     def name(self) -> str:
-        """What a manifest calls it."""
+        """Return the name in a manifest."""
 
     @property
     def d(self) -> int:
-        """Values of the domain."""
+        """Return the number of values of the domain."""
 
     @property
     def eta(self) -> int:
-        """Values of every set."""
+        """Return the number of values of every set."""
 
     @property
     def p(self) -> float:
-        """Probability that the truth is put in on purpose; 1 if it always is inside."""
+        """Return the probability that the true value is put in on purpose; 1 if it always is inside."""
 
     @property
     def p_true(self) -> float:
-        """Probability that the set contains the truth."""
+        """Return the probability that the set contains the true value."""
 
     @property
     def epsilon(self) -> float:
-        """Local differential privacy of one set; infinite where some value is ruled out."""
+        """Return the local differential privacy of one set; infinite if some value is excluded."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether every set is the truth alone."""
+        """Return whether every set contains only the true value."""
 
     @property
     def is_blind(self) -> bool:
-        """Whether sets tell nothing: each is as likely under every value."""
+        """Return whether sets disclose nothing, because each is equally likely under every value."""
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether all members of a set are equally likely under a uniform prior."""
 
     @property
     def title(self) -> str:
-        """Everything that decides what is drawn, short: what a register remembers."""
+        """Return a short text of everything that determines the draws, for the register."""
 
     @property
     def tells(self) -> str:
-        """What its published parameters tell about the exact counts, in words; empty where they are public facts."""
-
-    def star(self, sets: NDArray) -> float | NDArray[np.float64]:
-        """What any value gets where one inside a set gets 1 more: P(R | v) is proportional to 1[v in R] + star. One
-        number, or one for each row of codes; 0 where values outside are impossible."""
+        """Return what the published parameters disclose about the exact counts, in words; empty if they are public
+        facts."""
 
     def expected_inside(self, codes: NDArray) -> float:
-        """How many of these true codes are expected to be in their sets."""
+        """Return how many of these true codes are expected to be in their sets."""
 
     def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
-        """P(R | v) for rows R of eta ascending codes and each of their members v; 0 for a set it never draws."""
+        """Return P(R | v) for rows R of eta ascending codes and each of their members v; 0 for a set that is never
+        drawn."""
 
     @property
     def floor(self) -> float:
-        """P(R | v) for a value v outside R."""
+        """Return P(R | v) for a value v outside R."""
 
     @property
     def threshold(self) -> float | None:
-        """Smallest distance between two values of a set; None if any values go together."""
+        """Return the smallest distance between two values of a set; None if all values are compatible."""
 
     @property
     def inversion(self) -> Inversion:
-        """How inclusion counts become true counts."""
+        """Return the estimation of true counts from inclusion counts."""
 
     def inclusion_matrix(self) -> NDArray[np.float64]:
-        """[v, u] = P(u in R | v)."""
-
-    def beliefs(self, counts: NDArray) -> Beliefs:
-        """What one set tells somebody who knows how often every value occurs."""
+        """Return [v, u] = P(u in R | v)."""
 
     def worst_belief(self) -> float | None:
-        """The largest P(v | R) over all sets, all values believed alike before; None where nobody has counted it."""
+        """Return the largest P(v | R) over all sets under a uniform prior; None if unknown."""
+
+    @property
+    def plan(self) -> Any:
+        """Return the plan that draws cells from random words (`designs.draw.DrawingPlan`)."""
 
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
     ) -> SetCells | CodeCells:
-        """One set, or one value by a design that changes values, for each true code.
+        """Draw one set, or one value by a design that changes values, for each true code.
 
         Memoised: a pure function of secret, attribute, record key, code and design.
         """

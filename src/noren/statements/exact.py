@@ -1,4 +1,4 @@
-"""The cell is the value itself."""
+"""Cells that are the value itself: of a listed domain, or open."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.schema.domain import MISSING
-from noren.statements.batch import Cells, CodeCells
+from noren.statements.batch import Cells, CodeCells, OpenCells
 from noren.statements.statement import Judge, Likelihood, Statement
 from noren.statements.texts import arrow_values, codes_in
 
 
 def codes_of(statement: Statement, cells: Any, size: int, what: str) -> NDArray[np.int64]:
-    """The codes of coded cells, if they are what the statement says."""
+    """Return the codes of coded cells; raise if they are not as the statement says."""
     if not isinstance(cells, CodeCells) or cells.d != size:
-        raise statement.disagrees(f"does not hold what the release says ({size} {what}).")
+        raise statement.disagrees(f"does not hold the declared {size} {what}.")
     codes = cells.data.astype(np.int64)
     if len(codes) and (codes.min() < 0 or codes.max() >= size):
         raise statement.disagrees(f"holds a code outside its {size} {what}.")
@@ -26,7 +26,7 @@ def codes_of(statement: Statement, cells: Any, size: int, what: str) -> NDArray[
 
 @dataclass(frozen=True, eq=False)
 class CodedStatement(Statement):
-    """A cell names one value of the column's domain."""
+    """A statement whose cell names one value of the column's domain."""
 
     @property
     def kinds(self) -> int:
@@ -34,6 +34,9 @@ class CodedStatement(Statement):
 
     def checked(self, cells: Any) -> NDArray[np.int64]:
         return codes_of(self, cells, self.d, "values")
+
+    def tally(self, cells: Cells) -> NDArray[np.int64]:
+        return np.bincount(self.checked(cells), minlength=self.d).astype(np.int64)
 
     def label(self, code: Any) -> str:
         return self.domain.values[code] if code < self.d else f"value {code}"
@@ -58,7 +61,7 @@ class CodedStatement(Statement):
 
 @dataclass(frozen=True, eq=False)
 class ExactStatement(CodedStatement):
-    """It is this."""
+    """Each cell is the true value."""
 
     form: ClassVar[str] = "exact"
     words: ClassVar[str] = "published exactly"
@@ -80,3 +83,64 @@ class ExactStatement(CodedStatement):
 
     def key(self, cells: Cells) -> NDArray[np.int64]:
         return self.checked(cells)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenStatement(Statement):
+    """Free text and exact amounts, published unchanged and never coded."""
+
+    form: ClassVar[str] = "open"
+    words: ClassVar[str] = "published exactly"
+    is_exact: ClassVar[bool] = True
+    is_key: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = False
+
+    @property
+    def kinds(self) -> None:
+        return None
+
+    def likelihood(self, cells: Cells) -> None:
+        return None
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        import pyarrow.compute as pc
+
+        same = pc.equal(self.checked(cells).data.cast("string"), truth.cast("string")).fill_null(False)
+        both = pc.and_(self.checked(cells).data.is_null(), truth.is_null())
+        return np.asarray(pc.or_(same, both).to_numpy(zero_copy_only=False), bool)
+
+    def position(self, cells: Cells) -> NDArray[np.float64]:
+        import polars as pl
+
+        found = pl.from_arrow(self.checked(cells).data)
+        assert isinstance(found, pl.Series)
+        return found.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def judged_by(self, judge: Judge, evidence: Any) -> Any:
+        return judge.judge_open(self, evidence)
+
+    def checked(self, cells: Any) -> OpenCells:
+        if not isinstance(cells, OpenCells):
+            raise self.disagrees("does not hold open values, which the release declares.")
+        return cells
+
+    def key(self, cells: Cells) -> Any:
+        import polars as pl
+
+        return pl.Series(self.checked(cells).data.cast("string"))
+
+    def label(self, code: Any) -> str:
+        return MISSING if code is None else str(code)
+
+    def to_arrow(self, cells: Any) -> Any:
+        return cells.data
+
+    def from_arrow(self, column: Any) -> Cells:
+        import pyarrow as pa
+
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        return OpenCells(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
+
+    def field(self) -> dict[str, Any]:
+        return {"name": self.name, "type": "any"}

@@ -1,4 +1,4 @@
-"""The cell names a group, and a table beside the records says which values the group holds how often."""
+"""Cells that name a group; a separate table lists the values of each group with their counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError, ReleaseError
+from noren.ragged import chosen
 from noren.schema.column import Column
 from noren.statements.batch import Cells, CodeCells
 from noren.statements.exact import ExactStatement, codes_of
@@ -23,7 +24,7 @@ COLUMNS = ("group", "value", "count")
 
 @dataclass(frozen=True)
 class GroupTable:
-    """What every group holds: rows (group, value, count), ascending by group and value, each pair once."""
+    """The contents of every group: rows (group, value, count), ascending by group and value, each pair once."""
 
     groups: int
     d: int
@@ -50,29 +51,29 @@ class GroupTable:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Records of every group."""
+        """Return the number of records of every group."""
         return np.bincount(self.group, self.count, minlength=self.groups).astype(np.int64)
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """How often each value occurs in all groups together."""
+        """Return how often each value occurs in all groups together."""
         return np.bincount(self.value, self.count, minlength=self.d).astype(np.int64)
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """Rows of group g are bounds[g] <= row < bounds[g+1]."""
+        """Return the offsets: rows of group g are bounds[g] <= row < bounds[g+1]."""
         return np.searchsorted(self.group, np.arange(self.groups + 1))
 
     def rows(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of these groups one after the other, and where each group's begin."""
-        starts, lengths = self.bounds[groups], np.diff(self.bounds)[groups]
-        bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return np.arange(bounds[-1]) - np.repeat(bounds[:-1] - starts, lengths), bounds
+        """Return the rows of these groups one after the other, and the offsets."""
+        bounds, rows = chosen(self.bounds, groups)
+        return rows, bounds
 
 
 @dataclass(frozen=True, eq=False)
 class GroupStatement(Statement):
-    """One of this group's values. `held` is read from a file of its own, and None until then."""
+    """Each cell is a group, and the true value is one of the group's values. `held` is read from a separate file, and
+    None until then."""
 
     groups: int
     number: int = 1
@@ -101,7 +102,7 @@ class GroupStatement(Statement):
         return self.groups
 
     def likelihood(self, cells: Cells) -> Likelihood:
-        """P(group | value): the share of the value's records that the group holds."""
+        """Return P(group | value): the share of the value's records in the group."""
         table = self.table
         rows, bounds = table.rows(self.checked(cells))
         return Likelihood(bounds, table.value[rows], table.count[rows] / table.totals[table.value[rows]])
@@ -116,7 +117,7 @@ class GroupStatement(Statement):
         return np.asarray(keys[place] == wanted)
 
     def holds_truth(self, cells: Cells, truth: NDArray) -> bool:
-        """Whether the table counts exactly what the records have: more than that each value is possible.
+        """Return whether the table counts exactly the values of the records.
 
         Where a group has counterfeits, its table counts as many more.
         """
@@ -133,7 +134,7 @@ class GroupStatement(Statement):
 
     @property
     def fakes(self) -> NDArray[np.int64]:
-        """The counterfeits of every group."""
+        """Return the counterfeits of every group."""
         out = np.zeros(self.groups, np.int64)
         out[list(self.counterfeits)] = list(self.counterfeits.values())
         return out
@@ -145,7 +146,7 @@ class GroupStatement(Statement):
         return self.table.totals
 
     def shares(self, tally: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What the table says: the cells themselves name groups."""
+        """Return the distribution in the table, because the cells only name groups."""
         return np.asarray(self.table.totals / max(1, int(self.table.totals.sum())))
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
@@ -172,6 +173,10 @@ class GroupStatement(Statement):
         if len(ids) and not (ids.min() >= 0 and ids.max() < self.groups):
             raise ReleaseError(f"column {self.name!r} names a group that does not exist.", hint=AGAIN)
         return CodeCells(self.groups, ids)
+
+    @property
+    def parquet_title(self) -> str:
+        return f"{self.name}_group"
 
     @property
     def csv_title(self) -> str:
@@ -220,7 +225,8 @@ class GroupStatement(Statement):
         return ExactStatement(self.column)
 
     def side_columns(self) -> dict[str, Any]:
-        """By group number and in domain order; the numbers are random, so the order says nothing."""
+        """Return the table by group number and in domain order; the numbers are random, so the order discloses
+        nothing."""
         import pyarrow as pa
 
         table = self.table
@@ -247,7 +253,7 @@ class GroupStatement(Statement):
 
 
 def _counterfeits(given: Any, groups: int) -> dict[int, int]:
-    """Pairs of a group and its counterfeits, ascending."""
+    """Return pairs of a group and its counterfeits, ascending."""
     wrong = ValueError("counterfeits are pairs of a group and how many of its entries are nobody's")
     if not isinstance(given, list | tuple) or any(not isinstance(one, list | tuple) or len(one) != 2 for one in given):
         raise wrong

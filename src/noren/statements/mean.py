@@ -1,4 +1,4 @@
-"""The cell is the mean of a class of records: what one of them has is not said."""
+"""Cells that are the mean of a class of records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _DECIMALS = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_DECIMALS)])
 
 @dataclass(frozen=True, eq=False)
 class MeanStatement(Statement):
-    """The records with this cell have this mean, rounded. Codes number the means; None: all of them are missing.
+    """Each cell is the rounded mean of the records with this cell. Codes number the means; None if all numbers are
+    missing.
 
     The values themselves are never listed: the column is open, and a cell leaves every number possible. Missing cells
     beside numbers take no part in a mean.
@@ -46,22 +47,22 @@ class MeanStatement(Statement):
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The means as an array, NaN where all cells are missing."""
+        """Return the means as an array, NaN if all cells are missing."""
         return np.array([np.nan if mean is None else mean for mean in self.means], np.float64)
 
     def likelihood(self, cells: Cells) -> None:
         return None
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
-        """How many records have every mean."""
+        """Return how many records have every mean."""
         return np.bincount(self.checked(cells), minlength=self.kinds).astype(np.int64)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        """Any number may lie behind a mean; `holds_truth` is what can be checked."""
+        """Return true: a mean excludes no number. `holds_truth` checks the means."""
         return np.ones(len(self.checked(cells)), bool)
 
     def holds_truth(self, cells: Cells, truth: NDArray[np.float64]) -> bool:
-        """Whether the records with each cell have the mean it says. Missing numbers are NaN."""
+        """Return whether each cell is the mean of its records. Missing numbers are NaN."""
         codes = self.checked(cells)
         there = np.isfinite(truth)
         count = np.bincount(codes[there], minlength=self.kinds)
@@ -129,7 +130,7 @@ class MeanStatement(Statement):
 def mean_cells(
     column: Column, numbers: NDArray[np.float64], classes: NDArray[np.int64], keep: NDArray[np.bool_]
 ) -> tuple[MeanStatement, CodeCells]:
-    """The means of the published records of every class, rounded, and every record's cell.
+    """Return the rounded means of the published records of every class, and every record's cell.
 
     numbers: what every record has, NaN where it is missing. The rounding depends on the reach of the numbers alone.
     """

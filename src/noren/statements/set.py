@@ -1,4 +1,4 @@
-"""The cell is a set of values, and the truth is (usually) one of them."""
+"""Cells that were drawn: a set of values, a shuffled member of a set, or a value that may be changed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import NorenError, ReleaseError
+from noren.errors import ModelDoesNotApply, NorenError, ReleaseError
 from noren.schema.column import Column
 from noren.statements.batch import Cells
 from noren.statements.design import Design
+from noren.statements.exact import CodedStatement
 from noren.statements.set_cells import NumberedSets, SetCells, code_dtype, numberable, numbered
 from noren.statements.statement import Judge, Likelihood, ReadDesign, Statement
-from noren.statements.texts import AGAIN, codes_in, json_lists, lists_of, parsed_lists
+from noren.statements.texts import AGAIN, arrow_values, codes_in, json_lists, lists_of, parsed_lists
 
 SETS = "sets"
 """The side table of all columns whose sets are kept once."""
 SET_KEY = "id"
 """Its column of numbers; a published column of that name, however spelled, keeps its lists."""
+NUMBERS = "_set"
+"""What the data adds to a column's name where it holds numbers of sets."""
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnStatement(Statement):
-    """What sets and their members have in common: a published design drew them around the truth."""
+    """The base of sets and their members, which a published design drew."""
 
     drawn: Design
 
@@ -44,57 +47,24 @@ class DrawnStatement(Statement):
         cls.demand(fields, "design")
         found = design(fields["design"])
         if found.d != column.d:
-            raise ValueError("the design is not over the values")
+            raise ValueError("the design does not fit the values")
         return cls(column, found)
 
 
 @dataclass(frozen=True, eq=False)
-class SetStatement(DrawnStatement):
-    """One of these: eta values, drawn around the truth by a published design.
+class SetsOfValues(Statement):
+    """The base of statements whose every cell is a set over the values of the domain."""
 
-    In a Parquet file, the `sets` different ones may stand once in a side table and cells be their numbers; `held` is
-    read from that table, and None until then.
-    """
-
-    sets: int | None = None
-    held: SetCells | None = None
-
-    form: ClassVar[str] = "set"
     words: ClassVar[str] = "published as sets"
-
-    @property
-    def eta(self) -> int:
-        return self.drawn.eta
-
-    @property
-    def description(self) -> str:
-        return f"a set of {self.eta} of {self.d} {self.domain.called}"
-
-    @property
-    def values_per_record(self) -> int:
-        return self.eta
+    hides: ClassVar[bool] = True
 
     @property
     def kinds(self) -> None:
         return None
 
-    def members(self, cells: Cells) -> NDArray:
-        return np.asarray(self.checked(cells).codes(self.eta))
-
-    def likelihood(self, cells: Any) -> Likelihood:
-        if (self.checked(cells).sizes() != self.eta).any():
-            raise self.disagrees(f"has sets that do not hold the {self.eta} values its design prescribes.")
-        sets = cells.codes(self.eta).astype(np.int64)
-        bounds = np.arange(len(sets) + 1) * self.eta
-        return Likelihood(bounds, sets.ravel(), self.drawn.member_weights(sets).ravel(), self.drawn.floor)
-
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
-        """The values of the set, or all where a set may lack the truth and so rules nothing out."""
-        sizes = self.checked(cells).sizes()
-        return np.full(len(sizes), self.d) if self.drawn.floor > 0 else np.asarray(sizes, np.int64)
-
     def different(self, cells: Cells) -> NDArray[np.int64]:
-        """How many different values each set holds; of tuples the least that holds of a member which must differ."""
+        """Return how many different values each set has; for tuples the smallest number over members that must
+        differ."""
         sets = self.checked(cells)
         sizes = np.asarray(sets.sizes(), np.int64)
         if not self.domain.views or not len(sizes):
@@ -110,20 +80,12 @@ class SetStatement(DrawnStatement):
                 out[rows] = np.minimum(out[rows], 1 + (parts[:, 1:] != parts[:, :-1]).sum(axis=1))
         return out[of]
 
-    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        if self.drawn.floor > 0:
-            return np.ones(len(cells), bool)
-        return self.inside(cells, truth)
-
     def inside(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        """Whether each set contains its record's truth."""
+        """Return whether each set contains its record's true value."""
         return self.checked(cells).contains(truth)
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
         return self.checked(cells).inclusions()
-
-    def position(self, cells: Cells) -> NDArray[np.float64]:
-        return np.asarray(self.checked(cells).codes(self.eta).mean(axis=1))
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_sets(self, evidence)
@@ -140,6 +102,55 @@ class SetStatement(DrawnStatement):
         if not cells.is_mask and (data[:, 1:] <= data[:, :-1]).any():
             raise self.disagrees("holds a set that repeats a value or is out of order.")
         return cells
+
+
+@dataclass(frozen=True, eq=False)
+class SetStatement(SetsOfValues, DrawnStatement):
+    """Each cell is a set of eta possible values, drawn by a published design.
+
+    In a Parquet file, the `sets` different ones may stand once in a side table and cells be their numbers; `held` is
+    read from that table, and None until then.
+    """
+
+    sets: int | None = None
+    held: SetCells | None = None
+
+    form: ClassVar[str] = "set"
+
+    @property
+    def eta(self) -> int:
+        return self.drawn.eta
+
+    @property
+    def description(self) -> str:
+        return f"a set of {self.eta} of {self.d} {self.domain.called}"
+
+    @property
+    def values_per_record(self) -> int:
+        return self.eta
+
+    def members(self, cells: Cells) -> NDArray:
+        return np.asarray(self.checked(cells).codes(self.eta))
+
+    def likelihood(self, cells: Any) -> Likelihood:
+        if (self.checked(cells).sizes() != self.eta).any():
+            raise self.disagrees(f"has sets that do not hold the {self.eta} values its design prescribes.")
+        sets = cells.codes(self.eta).astype(np.int64)
+        bounds = np.arange(len(sets) + 1) * self.eta
+        return Likelihood(bounds, sets.ravel(), self.drawn.member_weights(sets).ravel(), self.drawn.floor)
+
+    def spread(self, cells: Cells) -> NDArray[np.int64]:
+        """Return the values of the set, or all values if a set may miss the true one."""
+        sizes = self.checked(cells).sizes()
+        return np.full(len(sizes), self.d) if self.drawn.floor > 0 else np.asarray(sizes, np.int64)
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        if self.drawn.floor > 0:
+            return np.ones(len(cells), bool)
+        return self.inside(cells, truth)
+
+    def position(self, cells: Cells) -> NDArray[np.float64]:
+        return np.asarray(self.checked(cells).codes(self.eta).mean(axis=1))
 
     def _offsets(self, cells: Any) -> NDArray[np.int32]:
         return np.arange(len(cells) + 1, dtype=np.int32) * self.eta
@@ -191,6 +202,10 @@ class SetStatement(DrawnStatement):
             "arrayItem": {"type": self.domain.kind},
         }
 
+    @property
+    def parquet_title(self) -> str:
+        return self.name if self.sets is None else self.name + NUMBERS
+
     def published(self) -> dict[str, Any]:
         return super().published() | ({} if self.sets is None else {"sets": self.sets})
 
@@ -213,7 +228,7 @@ class SetStatement(DrawnStatement):
         return self.numbered(None)
 
     def numbered(self, table: SetCells | None) -> SetStatement:
-        """The same statement, whose file holds numbers into this table of different sets; without one, lists."""
+        """Return the same statement whose file holds numbers of sets in this table; without a table, lists."""
         return replace(self, sets=None if table is None else len(table), held=table)
 
     def to_parquet(self, cells: Any) -> Any:
@@ -262,7 +277,7 @@ class SetStatement(DrawnStatement):
         return [{"name": SET_KEY, "type": "integer"}, {"name": self.name, **item}]
 
     def side_columns(self) -> dict[str, Any]:
-        """Numbers and sets, in ascending order of their lists; shorter columns end early."""
+        """Return numbers and sets, in ascending order of their lists; shorter columns end early."""
         import pyarrow as pa
 
         assert self.held is not None
@@ -270,7 +285,7 @@ class SetStatement(DrawnStatement):
         return {SET_KEY: pa.array(np.arange(len(lists))), self.name: lists}
 
     def read_side(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The columns as they are: each is for one statement, which looks at it."""
+        """Return the columns unchanged, because each is for one statement."""
         return columns
 
     def with_side(self, found: Any) -> Statement:
@@ -291,5 +306,120 @@ class SetStatement(DrawnStatement):
         apart = codes[1:] != codes[:-1]
         rising = np.take_along_axis(codes[1:] - codes[:-1], apart.argmax(axis=1)[:, None], axis=1) > 0
         if not rising.all():
-            raise ValueError("sets are not in order, or one stands twice")
+            raise ValueError("sets are not in order, or one is listed twice")
         return replace(self, held=cells)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSets(SetsOfValues):
+    """Sets in a table of another tool without a declared design: the values are known, but no probabilities."""
+
+    least: int
+    most: int
+
+    form: ClassVar[str] = "found-sets"
+
+    @property
+    def description(self) -> str:
+        sizes = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        return f"sets of {sizes} of {self.d} {self.domain.called}, drawn by an undeclared design"
+
+    @property
+    def values_per_record(self) -> int:
+        return self.most
+
+    def likelihood(self, cells: Cells) -> Likelihood:
+        raise ModelDoesNotApply(
+            f"the design of the sets of {self.name!r} is not declared, so probabilities are unknown.",
+            hint=(
+                'Declare it in the policy: [method] name = "decoys", the requirement that it met, and the values of '
+                "the column."
+            ),
+        )
+
+    def spread(self, cells: Cells) -> NDArray[np.int64]:
+        return np.asarray(self.checked(cells).sizes(), np.int64)
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        return self.inside(cells, truth)
+
+    def to_arrow(self, cells: Any) -> Any:
+        raise self._kept()
+
+    def from_arrow(self, column: Any) -> Cells:
+        raise self._kept()
+
+    def field(self) -> dict[str, Any]:
+        raise self._kept()
+
+    def _kept(self) -> ModelDoesNotApply:
+        return self.disagrees("holds sets without a declared design, which a release may not publish.")
+
+
+@dataclass(frozen=True, eq=False)
+class MemberStatement(CodedStatement, DrawnStatement):
+    """Each row is one of a person's eta possible values; the release does not show which rows belong to one person."""
+
+    form: ClassVar[str] = "member"
+    words: ClassVar[str] = "published as shuffled members"
+
+    @property
+    def description(self) -> str:
+        return f"shuffled rows, one per value of a set of {self.drawn.eta} out of {self.d} values"
+
+    @property
+    def rows_per_record(self) -> int:
+        return self.drawn.eta
+
+    def likelihood(self, cells: Cells) -> Likelihood:
+        codes, d = self.checked(cells), self.d
+        chances = self.drawn.inclusion_matrix().T[codes] / self.drawn.eta
+        return Likelihood(np.arange(len(codes) + 1) * d, np.tile(np.arange(d), len(codes)), chances.ravel())
+
+    def spread(self, cells: Cells) -> NDArray[np.int64]:
+        """Return the values of the set of which a row is a member."""
+        return np.full(len(cells), self.drawn.eta)
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        return np.asarray(self.drawn.inclusion_matrix()[truth, self.checked(cells)] > 0)
+
+    def judged_by(self, judge: Judge, evidence: Any) -> Any:
+        return judge.judge_members(self, evidence)
+
+    def to_arrow(self, cells: Any) -> Any:
+        import pyarrow as pa
+
+        return arrow_values(self.domain).take(pa.array(np.asarray(cells.data)))
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedStatement(CodedStatement, DrawnStatement):
+    """Each cell may have been changed: a published design gives the probability of every published value for every true
+    value."""
+
+    form: ClassVar[str] = "changed"
+    words: ClassVar[str] = "published with some values changed"
+
+    @classmethod
+    def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
+        made = super().parse(column, fields, design)
+        if made.design is None or made.design.eta != 1:
+            raise ValueError("the design does not publish single values")
+        return made
+
+    def likelihood(self, cells: Cells) -> Likelihood:
+        """Return the likelihood: the published value by its weight, every other by the floor; up to a factor for each
+        cell."""
+        codes = self.checked(cells)
+        weights = self.drawn.member_weights(codes[:, None]).ravel()
+        return Likelihood(np.arange(len(codes) + 1), codes, weights, self.drawn.floor)
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        return np.ones(len(self.checked(cells)), bool) if self.drawn.floor > 0 else self.checked(cells) == truth
+
+    def judged_by(self, judge: Judge, evidence: Any) -> Any:
+        return judge.judge_changed(self, evidence)
+
+    def field(self) -> dict[str, Any]:
+        text = "Some values were changed at random; the manifest tells with which probability."
+        return super().field() | {"description": text}

@@ -1,4 +1,4 @@
-"""Cells that are sets of values: "one of these", over a domain of d values.
+"""Arrays of sets of values over a domain of d values.
 
 In memory a set is a bit mask of the smallest unsigned type that holds d bits (d <= 64), beyond that a row of
 codes in ascending order. Both say the same; nothing outside this file needs to know which one it is.
@@ -6,7 +6,7 @@ codes in ascending order. Both say the same; nothing outside this file needs to 
 Where that is smaller, distinct sets are kept once, with the number of its set for every record. There are only C(d,
 eta) sets of eta out of d values: 8,568 for five out of 18. Where records are many more than sets, numbers are smaller
 and faster than lists. Numbers follow the order of the sets' own contents, and only sets that a cell shows have one:
-whoever has the lists can work them out, so they tell nothing more.
+whoever has the lists can work them out, so they disclose nothing more.
 """
 
 from __future__ import annotations
@@ -27,16 +27,24 @@ MASK_LIMIT = 64
 
 
 def code_dtype(d: int) -> np.dtype:
-    """Smallest unsigned integer type that can number d values."""
+    """Return the smallest unsigned integer type that can number d values."""
     return np.min_scalar_type(max(d - 1, 0))
 
 
 def mask_dtype(d: int) -> np.dtype:
-    """Smallest unsigned integer type with d bits."""
+    """Return the smallest unsigned integer type with d bits."""
     for bits in (8, 16, 32, 64):
         if d <= bits:
             return np.dtype(f"uint{bits}")
     raise ValueError(f"{d} values do not fit a bit mask")
+
+
+def masks_of(codes: NDArray, d: int) -> NDArray:
+    """Return bit masks of rows of codes."""
+    out = np.zeros(len(codes), mask_dtype(d))
+    for column in codes.T:
+        out |= np.left_shift(out.dtype.type(1), column.astype(out.dtype))
+    return out
 
 
 @dataclass(frozen=True)
@@ -60,25 +68,19 @@ class SetCells:
 
     @property
     def listed(self) -> SetCells:
-        """Sets among which all of these are, for what must be known of every one."""
+        """Return sets that include all of these, to compute something for each."""
         return self
 
     @classmethod
     def from_codes(cls, d: int, codes: NDArray) -> SetCells:
-        """Sets from an (n, eta) array of codes; the order inside a row does not matter, repeats are refused."""
-        from noren.statements import kernels as kernel
-
+        """Make sets from an (n, eta) array of codes; the order in a row does not matter, repeated codes are refused."""
         codes = np.asarray(codes)
         if codes.size and int(codes.max()) >= d:
             raise ValueError(f"a code exceeds the {d} values of the domain")
-        if d <= MASK_LIMIT:
-            out = np.empty(codes.shape[0], mask_dtype(d))
-            bad = kernel.codes_to_masks(codes, out)
-        else:
-            out = np.sort(codes.astype(code_dtype(d)), axis=1)
-            bad = kernel.rows_with_repeats(out)
-        if bad >= 0:
+        ordered = np.sort(codes, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
             raise ValueError("a set repeats a value")
+        out = masks_of(codes, d) if d <= MASK_LIMIT else ordered.astype(code_dtype(d))
         return cls(d, out)
 
     @classmethod
@@ -106,7 +108,7 @@ class SetCells:
         return SetCells(self.d, flat.reshape(-1, self.data.shape[1]))
 
     def distinct(self) -> tuple[SetCells, NDArray[np.int64]]:
-        """The different sets in ascending order, and every row's set among them."""
+        """Return the distinct sets in ascending order, and every row's set."""
         if self.is_mask:
             masks, ids = number(self.data)
             return SetCells(self.d, masks), ids
@@ -121,51 +123,43 @@ class SetCells:
         return self.take(first), key
 
     def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
-        """The different sets, and how many rows hold each."""
+        """Return the distinct sets with their counts."""
         distinct, ids = self.distinct()
         return distinct, np.bincount(ids, minlength=len(distinct))
 
     def weighed(self) -> tuple[SetCells, NDArray[np.int64]]:
-        """Sets and how many rows each stands for: each set once where that costs nothing."""
+        """Return sets with their counts; each set once if that needs no work."""
         return self, np.ones(len(self), np.int64)
 
     def sizes(self) -> NDArray[np.uint16]:
-        """How many values each set holds."""
+        """Return the number of values of each set."""
         if not self.is_mask:
             return np.full(len(self), self.data.shape[1], np.uint16)
-        from noren.statements import kernels as kernel
-
-        out = np.empty(len(self), np.uint16)
-        kernel.mask_sizes(self.data, out)
-        return out
+        return np.asarray(np.bitwise_count(self.data), np.uint16)
 
     def codes(self, eta: int) -> NDArray:
-        """(n, eta) codes in ascending (domain) order. Every set must hold exactly eta values."""
+        """Return (n, eta) codes in ascending (domain) order. Every set must have exactly eta values."""
         if not self.is_mask:
             return self.data
-        from noren.statements import kernels as kernel
-
-        out = np.empty((len(self), eta), code_dtype(self.d))
-        kernel.masks_to_codes(self.data, out)
+        out, left = np.empty((len(self), eta), code_dtype(self.d)), self.data.copy()
+        for place in range(eta):
+            lowest = left & (~left + 1)
+            out[:, place] = np.bitwise_count(lowest - 1)
+            left ^= lowest
         return out
 
     def contains(self, values: NDArray) -> NDArray[np.bool_]:
-        """Whether set i contains values[i]."""
+        """Return whether set i contains values[i]."""
         if self.is_mask:
             shifted = self.data.astype(np.uint64) >> values.astype(np.uint64)
             return (shifted & np.uint64(1)).astype(bool)
         return np.asarray((self.data == values[:, None]).any(axis=1))
 
     def inclusions(self) -> NDArray[np.int64]:
-        """w_v: how many sets contain value v (equation 17 for one attribute)."""
-        from noren.statements import kernels as kernel
-
-        out = np.zeros(self.d, np.int64)
-        if self.is_mask:
-            kernel.count_mask_inclusions(self.data, out)
-        else:
-            kernel.count_inclusions(self.data, out)
-        return out
+        """Return w_v: the number of sets that contain value v (equation 17 for one attribute)."""
+        if not self.is_mask:
+            return np.bincount(self.data.ravel(), minlength=self.d).astype(np.int64)
+        return np.array([np.count_nonzero(self.data & self.data.dtype.type(1 << v)) for v in range(self.d)], np.int64)
 
 
 MOST_SETS = (1 << 16) - 1
@@ -177,12 +171,12 @@ TABLE_BITS = 20
 
 
 def numberable(d: int, eta: int) -> bool:
-    """Whether the sets of eta out of d values are few enough to be numbered."""
+    """Return whether the sets of eta out of d values are few enough to be numbered."""
     return 1 <= eta <= d and eta <= MOST_VALUES and comb(d, eta) <= min(MOST_SETS, MOST_VALUES // eta)
 
 
 class NumberedSets(SetCells):
-    """n sets as numbers into a table of different sets. Says what `SetCells` of the same sets would say."""
+    """n sets as numbers into a table of distinct sets; equivalent to `SetCells` of the same sets."""
 
     table: SetCells
     ids: NDArray
@@ -194,7 +188,7 @@ class NumberedSets(SetCells):
 
     @cached_property
     def data(self) -> NDArray:
-        return self.table.data[self.ids]
+        return np.asarray(self.table.data[self.ids])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -231,7 +225,7 @@ class NumberedSets(SetCells):
 
     @cached_property
     def times(self) -> NDArray[np.int64]:
-        """How many rows hold each set of the table."""
+        """Return how many rows have each set of the table."""
         return np.bincount(self.ids, minlength=len(self.table))
 
     def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
@@ -242,7 +236,7 @@ class NumberedSets(SetCells):
         return self.counted()
 
     def distinct(self) -> tuple[SetCells, NDArray[np.int64]]:
-        """In the order of the same sets without numbers: what is estimated depends on it in the last digits."""
+        """Return the distinct sets in the order of unnumbered sets, so that estimates are identical."""
         present = np.flatnonzero(self.times)
         sets, order = self.table.take(present).distinct()
         place = np.zeros(len(self.table), np.int64)
@@ -250,10 +244,10 @@ class NumberedSets(SetCells):
         return sets, place[self.ids]
 
     def sizes(self) -> NDArray[np.uint16]:
-        return self.table.sizes()[self.ids]
+        return np.asarray(self.table.sizes()[self.ids])
 
     def codes(self, eta: int) -> NDArray:
-        return self.table.codes(eta)[self.ids]
+        return np.asarray(self.table.codes(eta)[self.ids])
 
     def inclusions(self) -> NDArray[np.int64]:
         out = np.zeros(self.d, np.int64)
@@ -265,7 +259,7 @@ class NumberedSets(SetCells):
 
 
 def numbered(table: SetCells, ids: NDArray) -> SetCells:
-    """The sets of these numbers."""
+    """Return the sets of these numbers."""
     return NumberedSets(table, ids)
 
 
@@ -283,38 +277,38 @@ class SetOrder:
 
     @cached_property
     def codes(self) -> NDArray:
-        """(sets, eta): the sets themselves."""
+        """Return the sets as a (sets, eta) array."""
         flat = chain.from_iterable(combinations(range(self.d), self.eta))
         return np.fromiter(flat, code_dtype(self.d), comb(self.d, self.eta) * self.eta).reshape(-1, self.eta)
 
     @property
     def nowhere(self) -> int:
-        """The number of what is no such set."""
+        """Return the number that means no such set."""
         return comb(self.d, self.eta)
 
     @cached_property
     def _table(self) -> NDArray:
-        """The number of every bit mask."""
+        """Return the number of every bit mask."""
         out = np.full(1 << self.d, self.nowhere, code_dtype(self.nowhere + 1))
         out[self.universe.data] = np.arange(len(self.codes))
         return out
 
     @cached_property
     def _after(self) -> NDArray[np.int64]:
-        """(eta, d): how many sets with the same beginning come after one that has this value next."""
+        """Return (eta, d): how many sets with the same beginning come after one with this next value."""
         return np.array([[comb(self.d - 1 - v, self.eta - j) for v in range(self.d)] for j in range(self.eta)])
 
     @cached_property
     def universe(self) -> SetCells:
-        """All sets."""
+        """Return all sets."""
         return SetCells.from_codes(self.d, self.codes)
 
     def numbers(self, cells: SetCells) -> NDArray:
-        """Where every set stands among all; `nowhere` for one of another size, as far as that can be seen."""
+        """Return the number of every set among all; `nowhere` for one of another size, if that is detectable."""
         if isinstance(cells, NumberedSets):
             return cells.ids if cells.table is self.universe else self.numbers(cells.table)[cells.ids]
         if cells.is_mask and self.d <= TABLE_BITS:
-            return self._table[cells.data]
+            return np.asarray(self._table[cells.data])
         codes = cells.codes(self.eta)
         after = sum(self._after[j][codes[:, j]] for j in range(self.eta))
         return (self.nowhere - 1 - np.asarray(after)).astype(code_dtype(self.nowhere + 1))

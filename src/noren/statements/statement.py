@@ -1,4 +1,4 @@
-"""A published cell is a statement about a true value.
+"""The protocol of statements: what a published cell means about the true value.
 
 A statement says what the codes of a published column mean: which values they leave possible, with which probability
 each would have been published, how they are written, and on which ground a requirement can be judged on them. Every
@@ -36,8 +36,8 @@ ReadDesign = Callable[[Any], "Design"]
 class Likelihood:
     """P(cell | value) of some cells as sparse rows: entries bounds[i] <= e < bounds[i + 1] belong to cell i.
 
-    A value that a row does not list has the probability `floor`. Where only ratios inside a cell are known (a general
-    value under coarsening at random) they are given up to a factor for each cell.
+    A value that a row does not list has the probability `floor`. Where only ratios inside a cell are known (a
+    generalised value under coarsening at random) they are given up to a factor for each cell.
     """
 
     bounds: NDArray[np.int64]
@@ -48,30 +48,30 @@ class Likelihood:
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    @property
+    @cached_property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(self.bounds)
 
     @property
     def owner(self) -> NDArray[np.int64]:
-        """The cell of every entry."""
+        """Return the cell of every entry."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def dense(self, d: int) -> NDArray[np.float64]:
-        """(cells, d): the probability of every cell under every value. For few cells only."""
+        """Return a (cells, d) array: the probability of every cell under every value. For few cells only."""
         out = np.full((len(self), d), self.floor)
         out[self.owner, self.value] = self.weight
         return out
 
     def listed(self, d: int) -> Likelihood:
-        """The same with every value listed, where values that are not listed have a chance as well."""
+        """Return the same with every value listed, if unlisted values have a positive probability."""
         if not self.floor > 0:
             return self
         value = np.tile(np.arange(d), len(self))
         return Likelihood(np.arange(len(self) + 1) * d, value, self.dense(d).ravel())
 
     def possible(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The values that every cell leaves possible, as bounds and values."""
+        """Return the possible values of every cell, as offsets and values."""
         if self.floor > 0:
             return np.arange(len(self) + 1) * d, np.tile(np.arange(d), len(self))
         kept = self.weight > 0
@@ -80,30 +80,30 @@ class Likelihood:
 
 
 class Judge(Protocol):
-    """Who makes a check of a column: one way for each ground on which a cell can be judged."""
+    """Makes a check of a column: one method for each form in which a cell can be checked."""
 
     def judge_classes(self, statement: Statement, evidence: Any) -> Any:
-        """Cells that make classes: what the records of a class hold is known, value by value."""
+        """Check cells that form classes, in which the values are counted."""
 
     def judge_sets(self, statement: Statement, evidence: Any) -> Any:
-        """Every cell is a set of possible values."""
+        """Check cells that are sets of possible values."""
 
     def judge_members(self, statement: Statement, evidence: Any) -> Any:
-        """Every row holds one member of a person's set, and nothing ties a person's rows together."""
+        """Check rows that hold one member of a person's set, without links between a person's rows."""
 
     def judge_changed(self, statement: Statement, evidence: Any) -> Any:
-        """Every cell is one value that may have been changed, by a published design."""
+        """Check cells that are one value, which a published design may have changed."""
 
     def judge_terms(self, statement: Statement, evidence: Any) -> Any:
-        """Every cell is a set of terms that knowledge links to labels."""
+        """Check cells that are sets of terms, which a knowledge table links to labels."""
 
     def judge_open(self, statement: Statement, evidence: Any) -> Any:
-        """Cells published as they are, whose values are not listed."""
+        """Check cells published exactly whose values are not listed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Statement(ABC):
-    """What the cells of one published column say about the truth."""
+    """A published column, and what its cells mean about the true values."""
 
     column: Column
 
@@ -138,63 +138,63 @@ class Statement(ABC):
 
     @cached_property
     def d(self) -> int:
-        """Base values of the domain; 0 for an open one."""
+        """Return the number of base values of the domain; 0 for an open one."""
         return self.column.d
 
     def over(self, column: Column) -> Self:
-        """The same statement about a column of another meaning: role, hierarchy, distance."""
+        """Return the same statement about a column with another role, hierarchy or distance."""
         return replace(self, column=column)
 
     @property
     def description(self) -> str:
-        """How the column is published, with its numbers, for a reader: "a set of 3 of 7 values"."""
+        """Describe how the column is published: "a set of 3 of 7 values"."""
         return "as it is"
 
     # ------------------------------------------------------------------ what it may rest on besides
 
     @property
     def design(self) -> Design | None:
-        """How the cells were drawn, where chance decided."""
+        """Return the design with which the cells were drawn, or None."""
         return None
 
     @property
     def table(self) -> GroupTable | None:
-        """What the groups hold, where cells name groups."""
+        """Return the table of the groups' values, if cells are groups."""
         return None
 
     @property
     def fakes(self) -> NDArray[np.int64]:
-        """How many entries of every group's table are nobody's, where cells name groups."""
+        """Return how many entries of every group's table are counterfeits, if cells are groups."""
         return np.zeros(0, np.int64)
 
     @property
     def fake_entries(self) -> int:
-        """The same in all groups together."""
+        """Return the number of counterfeits in all groups together."""
         return 0
 
     @property
     def nodes(self) -> Nodes | None:
-        """The general values, where cells are such."""
+        """Return the generalised values, if cells are generalised."""
         return None
 
     @property
     def tightness(self) -> Tight | None:
-        """What certainly occurs in every class under its general value; None where nothing is said."""
+        """Return what certainly occurs in every class under its generalised value; None if unknown."""
         return None
 
     @property
     def terms(self) -> tuple[str, ...] | None:
-        """The terms that cells hold any number of; None where a record has one value."""
+        """Return the domain of terms, if cells are sets of terms; None if a record has one value."""
         return None
 
     @property
     def rows_per_record(self) -> int:
-        """Rows that one person has."""
+        """Return the number of rows of a person."""
         return 1
 
     @property
     def values_per_record(self) -> int:
-        """Values that one cell holds about, for the size of batches."""
+        """Return the approximate number of values in a cell, for the size of batches."""
         return 1
 
     # ------------------------------------------------------------------ what it says about the truth
@@ -202,144 +202,152 @@ class Statement(ABC):
     @property
     @abstractmethod
     def kinds(self) -> int | None:
-        """How many different cells there may be, numbered from 0; None where they are not numbered."""
+        """Return the number of possible distinct cells, or None if cells are not numbered."""
 
     @abstractmethod
     def likelihood(self, cells: Cells) -> Likelihood | None:
-        """P(cell | value) for every cell; None where cells do not speak of single values."""
+        """Return P(cell | value) for every cell; None if cells are not about single values."""
 
     def possible(self, cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """The base values that every cell leaves possible: entries bounds[i] <= e < bounds[i + 1] are cell i's."""
+        """Return the base values that are possible for every cell: entries bounds[i] <= e < bounds[i + 1] are cell
+        i's."""
         found = self.likelihood(cells)
         return None if found is None else found.possible(self.d)
 
     def spread(self, cells: Cells) -> NDArray[np.int64]:
-        """How many base values each cell leaves possible."""
+        """Return how many base values each cell leaves possible."""
         found = self.possible(cells)
         assert found is not None
         return np.diff(found[0])
 
     def different(self, cells: Cells) -> NDArray[np.int64]:
-        """How many different values each cell names."""
+        """Return how many different values each cell names."""
         return self.spread(cells)
 
     def members(self, cells: Cells) -> NDArray:
-        """(n, values): the values that every drawn cell names, in ascending order."""
+        """Return an (n, values) array: the values in every drawn cell, in ascending order."""
         return np.asarray(self.checked(cells))[:, None]
 
     @abstractmethod
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        """Whether each cell leaves its record's truth possible."""
+        """Return whether each cell covers its record's true value."""
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
-        """What must be counted of a batch to know how often every value is possible; tallies of batches add up."""
+        """Return the counts of a batch from which possible counts follow; tallies of batches are added."""
         found = self.possible(cells)
         assert found is not None
         return np.bincount(found[1], minlength=self.d).astype(np.int64)
 
     def possible_counts(self, tally: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many records may have every base value, given the tally of all cells."""
+        """Return how many records may have every base value, given the tally of all cells."""
         return tally
 
     def shares(self, tally: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """How the published records are distributed, given the tally of all cells; None where it must be estimated."""
+        """Return the distribution of the published records, given the tally of all cells; None if it must be
+        estimated."""
         return None
 
     def position(self, cells: Cells) -> NDArray[np.float64]:
-        """Where every cell stands on a line, to see whether rows are in an order; NaN for a missing one."""
+        """Return the position of every cell on a line, to test the order of rows; NaN for a missing one."""
         return np.asarray(self.checked(cells), np.float64)
 
     # ------------------------------------------------------------------ how it is judged
 
     @abstractmethod
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
-        """The judge's check for cells of this form."""
+        """Return the judge's check for cells of this form."""
 
     @abstractmethod
     def checked(self, cells: Any) -> Any:
-        """The cells, if they are what the statement says: a check takes nothing on trust."""
+        """Return the cells; raise if they are not as the statement says."""
 
     def key(self, cells: Cells) -> Any:
-        """A number (or a text) for every record, equal where the cells are equal."""
+        """Return a number (or a text) for every record, equal if the cells are equal."""
         raise self.unlike()
 
     def unlike(self) -> ModelDoesNotApply:
-        """The error where classes are asked for in cells that do not make any."""
+        """Return the error if classes are required of cells that form none."""
         return ModelDoesNotApply(
-            f"column {self.name!r} is {self.words}, so nobody can say which records look alike.",
-            hint="Classes need every quasi-identifier published exactly, generalised or in groups.",
+            f"column {self.name!r} is {self.words}, so equivalence classes cannot be formed.",
+            hint="Publish every quasi-identifier exactly, generalised or in groups.",
         )
 
     def label(self, code: Any) -> str:
-        """What the cell of this number says, for people."""
+        """Return the text of the cell with this number."""
         return f"{self.form} {code}"
 
     def disagrees(self, what: str) -> ModelDoesNotApply:
         return ModelDoesNotApply(f"column {self.name!r} {what}")
 
     def misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
-        """General values whose names do not say what they cover, by themselves or by an auditor's hierarchy."""
+        """Return generalised values whose names do not match what they cover, by themselves or by an auditor's
+        hierarchy."""
         return []
 
     # ------------------------------------------------------------------ how it is written
 
     @abstractmethod
     def to_arrow(self, cells: Any) -> Any:
-        """The column as a reader sees it."""
+        """Return the column as a reader sees it."""
 
     @abstractmethod
     def from_arrow(self, column: Any) -> Cells:
-        """Cells from a file's column; anything the statement does not allow is refused."""
+        """Return cells from a file's column; refuse anything that the statement does not allow."""
 
     def written_out(self) -> Statement:
-        """The same with every cell written out, where a Parquet file keeps what many share once."""
+        """Return the same statement with every cell written out, if a Parquet file stores common ones once."""
         return self
 
     def to_parquet(self, cells: Any) -> Any:
-        """The column of a Parquet file, where it is kept otherwise than readers see it."""
+        """Return the column of a Parquet file, if it differs from what readers see."""
         return self.to_arrow(cells)
 
     def from_parquet(self, column: Any) -> Cells:
-        """Cells from the column of a Parquet file."""
+        """Return cells from the column of a Parquet file."""
         return self.from_arrow(column)
 
     @property
+    def parquet_title(self) -> str:
+        """Return the column's name in a Parquet file: another name if its numbers are no values."""
+        return self.name
+
+    @property
     def csv_title(self) -> str:
-        """What a CSV file writes over the column, where nothing else tells its cells from values."""
+        """Return the column's name in a CSV file: another name if its cells look like values."""
         return self.name
 
     def to_csv(self, cells: Any) -> Any:
-        """The column of a CSV file."""
+        """Return the column of a CSV file."""
         return self.to_arrow(cells)
 
     def from_csv(self, column: Any) -> Cells:
-        """Cells from the column of a CSV file."""
+        """Return cells from the column of a CSV file."""
         return self.from_arrow(column)
 
     @property
     def texts_path(self) -> str | None:
-        """Where a Parquet file holds texts that are best read as a dictionary."""
+        """Return the paths of texts in a Parquet file that are best read as a dictionary."""
         return None
 
     @abstractmethod
     def field(self) -> dict[str, Any]:
-        """The column in a data package."""
+        """Return the description of the column in a data package."""
 
     # ------------------------------------------------------------------ in the manifest
 
     def published(self) -> dict[str, Any]:
-        """What the manifest says besides the column itself."""
+        """Return the manifest's fields besides the column itself."""
         return {}
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
-        """The statement that a manifest describes. Raises ValueError for fields that it does not have."""
+        """Parse a statement of a manifest; raise ValueError for unknown fields."""
         cls.demand(fields)
         return cls(column)
 
     @classmethod
     def demand(cls, fields: Mapping[str, Any], *names: str) -> None:
-        """Refuse fields besides these, and missing ones."""
+        """Refuse fields other than these, and missing ones."""
         if set(fields) != set(names):
             raise ValueError(f"the form {cls.form!r} has the fields {', '.join(names) or 'of every column only'}")
 
@@ -347,39 +355,39 @@ class Statement(ABC):
 
     @property
     def side(self) -> str | None:
-        """The name of the side table that the statement needs, without suffix; None if it needs none."""
+        """Return the name of the side table that the statement needs, without suffix; None if it needs none."""
         return None
 
     def side_columns(self) -> dict[str, Any]:
-        """The side table as Arrow columns."""
+        """Return the side table as Arrow columns."""
         return {}
 
     def side_title(self, names: Sequence[str]) -> str:
-        """What the side table tells about the columns of these names, which share it."""
+        """Describe the side table of these columns."""
         return ""
 
     def side_words(self, names: str) -> str:
-        """The same as a line of the page for people, with names that are quoted already."""
+        """Describe the side table for the README, with names that are already quoted."""
         return f"what is known about {names}"
 
     def side_fields(self) -> list[dict[str, Any]]:
-        """The columns of the side table in a data package."""
+        """Return the columns of the side table in a data package."""
         return []
 
     @property
     def side_texts(self) -> str | None:
-        """Where the side table, as a Parquet file, holds texts that are read as a dictionary."""
+        """Return the paths of texts in the side table's Parquet file that are read as a dictionary."""
         return None
 
     @property
     def side_key(self) -> str | None:
-        """The column of the side table that the cells refer to."""
+        """Return the column of the side table that the cells refer to."""
         return None
 
     def read_side(self, columns: Mapping[str, Any]) -> Any:
-        """What the columns of the side table say. Raises ValueError where they are none."""
+        """Return the content of the side table's columns; raise ValueError if they are invalid."""
         return None
 
     def with_side(self, found: Any) -> Statement:
-        """The statement with what its side table says."""
+        """Return the statement with the content of its side table."""
         return self

@@ -1,158 +1,204 @@
-"""Drafts that were tried: what `anonymize` would refuse because columns tell each other is decided in the draft.
+"""Drafts that run: what `anonymize` would refuse is corrected before anybody sees the draft.
 
-The draft is made into cells as a release would be, and measured as `anonymize` measures. Secrets that tell each other
-are hidden together; a secret of two values that others tell is hidden more firmly; else of two columns the one that
-matters less is left out, with the reason. What is left after that is for a person to decide.
+The draft is anonymized as its holder would, of a large table first on some records, and corrected until nothing is
+refused: secrets that disclose each other are hidden together, else hidden more firmly; columns that disclose a secret
+become coarser; what nothing says is a secret is generalised; and only then the column that matters less is dropped.
+Every step is written on the column's line.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from noren.errors import NorenError
+from noren.errors import PolicyError
 from noren.policy.policy import Policy
-from noren.policy.proposal import Findings, Proposal, Study, propose, study, worth, written
+from noren.policy.proposal import (
+    CLOSENESS,
+    SEVERAL,
+    Findings,
+    Proposal,
+    Study,
+    closeness,
+    propose,
+    secret_sizes,
+    study,
+    worth,
+    written,
+)
 from noren.policy.toml import key
+from noren.release.guesses import MOST_SURE, measure_guesses
+from noren.release.published import Published
 from noren.schema.roles import Role
 from noren.schema.tuples import tuple_name
-from noren.sources.arrow import FrameSource
-from noren.sources.sample import sampled
 from noren.sources.source import Source
-from noren.workflow.dependence import told
-from noren.workflow.prepare import prepare
-from noren.workflow.refusal import Told
-from noren.workflow.settling import settle_draft
+from noren.workflow.anonymize import measure_losses
+from noren.workflow.dependence import KNOWN, Told
+from noren.workflow.draft import Draft
+from noren.workflow.fix import Fault, attempt, hold_records
+from noren.workflow.settling import hold_cells
 
-ROUNDS = 6
-"""Tries of a draft."""
+ROUNDS = 40
+"""Corrections of a draft."""
 RECORDS = 20_000
-"""Records on which a draft is tried."""
-ASKED = 4_000
-"""People whose secrets are asked for in a try."""
-WIDEST = 60
-"""Published columns beyond which a draft is not tried: pairs are too many for a first look."""
+"""Records on which a draft is corrected first."""
+WHOLE = 1_000_000
+"""Records up to which it is then tried on the whole table."""
+COARSEST = 3
+"""Steps by which a column becomes coarser before it is dropped."""
+DRAWS = 3
+"""Draws in none of which many secrets may be nearly certain: sets of small tables vary."""
+WIDE = 70
+"""Columns up to which a draft is tried on whoever knows a whole row: the effort grows with their square."""
+MOST_TRIED = 120
+"""Columns up to which a draft is tried at all: 300 take a minute for every correction."""
+NOT_TRIED = f"the policy of more than {MOST_TRIED} columns is not tried while it is drafted; `noren fix` tries it."
 MARGIN = 0.8
-"""Share of the limit from which the draft is corrected: `anonymize` looks at other records."""
-MOST_LEFT_OUT = 1 / 3
-"""Share of the columns beyond which leaving out is no advice."""
-LEAST = 3
-"""Values from which a secret is drafted with sets."""
-PLAIN_SECRET = 1
-"""Worth up to which a column is what the table is made for: a person decides between two such."""
+"""Share of a limit from which a draft is corrected where `anonymize` may look at other records or draw other sets."""
 
 
 def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a policy for this table, tried on its records. `data`: how the input is written, if it was said."""
+    """Return the text of a policy for this table, which runs. `data`: the stated options of the input."""
     studied = study(source)
     return written(studied, advise(studied, data), data)
 
 
 def advise(studied: Study, data: Mapping[str, Any] | None = None) -> Proposal:
-    """What a draft for a table proposes, tried on its records: every column's role with the reason."""
-    some = _some(studied.source, studied.profile.records)
-    made, runs = _improved(studied, some, data, join=True)
-    if not runs and made.found.pairs:
-        made, _ = _improved(studied, some, data, join=False)
+    """Draft a policy for a table, with a reason for every role, and correct it until it runs."""
+    source, records = studied.source, studied.profile.records
+    some = source if records <= RECORDS else hold_records(source, RECORDS, "key" in propose(studied).people)
+    made = correct(studied, some, data, Findings(), MARGIN if records > KNOWN or some is not source else 1.0)
+    if some is not source and records <= WHOLE and not made.found.stops:
+        made = correct(studied, source, data, made.found, MARGIN if records > KNOWN else 1.0)
     return made
 
 
-def _some(source: Source, records: int) -> Source:
-    """The table, or of a large one some records by chance, in memory: a draft is tried several times."""
-    import pyarrow as pa
-
-    if records <= RECORDS:
-        return source
-    picked = list(sampled(source, RECORDS / records).batches(source.columns))
-    some = FrameSource(pa.Table.from_batches(picked))
-    some.name = source.name
-    return some
-
-
-def _improved(studied: Study, some: Source, data: Mapping[str, Any] | None, *, join: bool) -> tuple[Proposal, bool]:
-    """A proposal, tried until it runs or a person must decide, and whether it runs; `join` puts secrets together."""
-    made = propose(studied)
+def correct(studied: Study, source: Source, data: Mapping[str, Any] | None, found: Findings, margin: float) -> Proposal:
+    """Correct a proposal until `anonymize` accepts it; if no correction helps, it states what is refused."""
+    made, reason = propose(studied, found), "columns disclose each other."
+    if len(studied.columns) > MOST_TRIED:
+        return replace(made, found=replace(made.found, stops=NOT_TRIED))
     for _ in range(ROUNDS):
         try:
-            found = _tried(some, written(studied, made, data))
-        except NorenError:  # `anonymize` will say it, unless the draft's own groups are at fault
-            if made.found.whole or not any(group.by_member for group in made.together):
-                return made, False
-            made = propose(studied, replace(made.found, whole=True))
+            policy = Policy.parse(written(studied, made, data))
+            tried = attempt(source, policy, margin=margin)
+        except PolicyError as error:  # parts of the draft contradict each other
+            return replace(made, found=replace(made.found, stops=str(error.problems[0])))
+        if not tried.faults:
+            assert tried.draft is not None
+            assert tried.published is not None
+            found = resolve_guesses(made, find_loud(tried.draft, tried.published))
+            if found == made.found:
+                detail = measure_losses(tried.draft, policy).get("granularity_score")
+                return replace(made, found=replace(made.found, detail=detail))
+            made = propose(studied, found)
             continue
-        if not found:
-            return made, True
-        made = propose(studied, _corrected(made, studied, found, join=join))
-        if made.found.undecided:
+        pairs = [one for fault in tried.faults for one in fault.told]
+        found = resolve_pairs(made, studied, pairs) if pairs else resolve_refusal(made, tried.faults)
+        if found == made.found:
+            reason = tried.faults[0].message
             break
-    return made, False
+        made = propose(studied, found)
+    return replace(made, found=replace(made.found, stops=reason))
 
 
-def _tried(some: Source, text: str) -> list[Told]:
-    """What columns of this draft tell each other, in some of the records."""
-    policy = Policy.parse(text)
-    if len(policy.published) > WIDEST:
-        return []
-    found = told(settle_draft(prepare(some, policy), policy), ASKED)
-    return [one for one in found if one.at_most > MARGIN * policy.dependence.most]
+def resolve_pairs(made: Proposal, studied: Study, pairs: Sequence[Told]) -> Findings:
+    """Return the findings with one correction for every pair of columns that disclose each other, one column at a
+    time."""
+    found, changed = made.found, set[str]()
+    often = Counter(name for both in {one.both for one in pairs} for name in both)
+    for one in pairs:  # the most telling first
+        if not changed & one.both:
+            found, columns = resolve_pair(made, found, one, often, studied)
+            changed |= columns
+    return found
 
 
-def _corrected(made: Proposal, studied: Study, found: Sequence[Told], *, join: bool) -> Findings:
-    """The findings with what follows from another try."""
-    before = made.found
+def resolve_pair(
+    made: Proposal, found: Findings, one: Told, often: Mapping[str, int], studied: Study
+) -> tuple[Findings, set[str]]:
+    """Return the findings with the next correction for one pair, and the changed columns: hidden together, better
+    protected, coarser, generalised, dropped."""
     members = {tuple_name(group.names): group.names for group in made.together}
-    small = {name for name in made.names(Role.SENSITIVE) if made.guesses[name].size < LEAST}
-    closer = before.closer | {one.protected for one in found if one.protected in small}
-    if closer != before.closer:
-        return replace(before, closer=closer)
-    tuples = {*members, *made.names(Role.SENSITIVE)} - set(studied.amounts)
-    pairs = [_first(one, members) for one in found if one.both <= tuples]
-    new = [pair for pair in dict.fromkeys(pairs) if not {pair, pair[::-1]} & set(before.pairs)]
-    if new and join:
-        return replace(before, pairs=(*before.pairs, *new))
-    return _without(made, found, members)
+    own, by = members.get(one.protected, (one.protected,)), members.get(one.by, (one.by,))
+    secrets = {*members, *made.names(Role.SENSITIVE)}
+    pair = (by[0], own[0])
+    if one.both <= secrets - set(studied.amounts) and not found.single and not {pair, pair[::-1]} & set(found.pairs):
+        return replace(found, pairs=(*found.pairs, pair)), set(one.both)
+    level, sizes = closeness(made), secret_sizes(made)
+    for name in (one.protected, one.by):
+        step = level.get(name, -1) + 1
+        if name in secrets and step < len(CLOSENESS) - (sizes.get(name, SEVERAL) >= SEVERAL):
+            return replace(found, closer={**found.closer, name: step}), {name}
+    coarser = found.coarser.get(one.by, 0)
+    can_be_coarser = one.by not in secrets and coarser < COARSEST and studied.columns[one.by].distinct > FEWEST
+    can_be_coarser &= made.guesses[by[0]].role is Role.QUASI_IDENTIFIER
+    unknown = [name for name in own if worth(name, made.guesses[name]) == UNKNOWN]
+    if one.by not in secrets and unknown == list(own) and (coarser or not can_be_coarser):
+        why = f"{key(one.by)}, which others may know, discloses much of it; if it is a secret, drop {key(one.by)}"
+        return replace(found, general={**found.general, **dict.fromkeys(own, why)}), {one.protected}
+    if can_be_coarser:
+        return replace(found, coarser={**found.coarser, one.by: coarser + 1}), {one.by}
+    worths = [min(worth(name, made.guesses[name]) for name in names) for names in (own, by)]
+    more = often[one.protected] - often[one.by]  # in how many more pairs: the fewest columns are dropped
+    lost, kept = (own, by) if more > 1 or (more >= -1 and worths[0] > worths[1]) else (by, own)
+    share = f"{key(one.protected)} would be certain for {one.share:.0%} of the people"
+    why = f"with {key(kept[0])} published too, {share}; to publish it, drop {key(kept[0])} instead"
+    return replace(found, dropped={**found.dropped, **dict.fromkeys(lost, why)}), set(one.both)
 
 
-def _first(one: Told, members: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """A pair by columns of the table: a group is named by its first."""
-    return members.get(one.by, (one.by,))[0], members.get(one.protected, (one.protected,))[0]
+def find_loud(draft: Draft, published: Published) -> list[str]:
+    """The secrets that are nearly certain for too many people to whoever knows their row, in one of some draws; in a
+    wide table to whoever knows their quasi-identifiers, in one draw."""
+    wide = len(published.statements) > WIDE
+    for number in range(1 if wide else DRAWS):
+        drawn = published if number == 0 else hold_cells(draft)
+        guesses = measure_guesses(drawn, knows_row=not wide)
+        if loud := [one.column for one in guesses if one.sure > MARGIN * MOST_SURE]:
+            return loud
+    return []
 
 
-def _without(made: Proposal, found: Sequence[Told], members: Mapping[str, Sequence[str]]) -> Findings:
-    """The findings with columns left out so that no pair of these remains, if it is plain which."""
-    rivals: dict[str, dict[str, Told]] = {}
-    for one in found:  # the most telling first
-        rivals.setdefault(one.by, {}).setdefault(one.protected, one)
-        rivals.setdefault(one.protected, {}).setdefault(one.by, one)
-    of = {name: min(worth(part, made.guesses[part]) for part in members.get(name, (name,))) for name in rivals}
-    order = list(made.guesses)
-    kept: list[str] = []
-    out: dict[str, str] = dict(made.found.left_out)
+def resolve_guesses(made: Proposal, loud: Sequence[str]) -> Findings:
+    """The findings with one step for every secret that is nearly certain for too many people to whoever knows the rest
+    of their row: hidden more firmly, generalised if nothing says that it is a secret, dropped."""
+    found, level, members = made.found, closeness(made), {tuple_name(one.names): one.names for one in made.together}
+    for name in loud:
+        step, own = level.get(name, -1) + 1, members.get(name, (name,))
+        if step < len(CLOSENESS):
+            found = replace(found, closer={**found.closer, name: step})
+            continue
+        for one in own:
+            if worth(one, made.guesses[one]) == UNKNOWN:
+                found = replace(found, general={**found.general, one: GUESSED})
+            else:
+                found = replace(found, dropped={**found.dropped, one: GUESSED})
+    return found
 
-    def rank(name: str) -> tuple[int, bool, int, int]:
-        return of[name], name not in members, len(rivals[name]), order.index(members.get(name, (name,))[0])
 
-    for name in sorted(rivals, key=rank):
-        other = next((other for other in rivals[name] if other in kept), None)
-        if other is None:
-            kept.append(name)
-        elif max(of[name], of[other]) <= PLAIN_SECRET:
-            return _undecided(made, found)
+GUESSED = "the other columns of a row make it nearly certain for many people, however it is hidden"
+UNKNOWN = 3
+"""The worth of a column of which nothing is known."""
+FEWEST = 2
+"""Values that cannot become fewer."""
+
+
+def resolve_refusal(made: Proposal, faults: Sequence[Fault]) -> Findings:
+    """Return the findings with the next correction for a refusal; unchanged if there is none."""
+    found = made.found
+    if any(group.by_member for group in made.together):
+        return replace(found, whole=True)
+    shown = [name for name, one in made.guesses.items() if not one.role.is_dropped]
+    named = [name for name in shown if any(name in fault.columns for fault in faults)]
+    if not named and made.together:
+        return replace(found, single=True)
+    for name in named:
+        if found.coarser.get(name, 0) < COARSEST:
+            found = replace(found, coarser={**found.coarser, name: found.coarser.get(name, 0) + 1})
         else:
-            why = f"with {key(other)} published too, {_share(rivals[name][other])}; {key(other)} is kept"
-            out |= dict.fromkeys(members.get(name, (name,)), why)
-    shown = [name for name, one in made.guesses.items() if not one.role.is_dropped or name in out]
-    if len(out) > MOST_LEFT_OUT * len(shown):
-        return _undecided(made, found)
-    return replace(made.found, left_out=out)
-
-
-def _share(one: Told) -> str:
-    return f"the {key(one.protected)} of {one.share:.0%} of the people would be certain"
-
-
-def _undecided(made: Proposal, found: Sequence[Told]) -> Findings:
-    pairs = len({one.both for one in found})
-    more = f" and {pairs - 1} more pairs" if pairs > 1 else ""
-    return replace(made.found, undecided=f"{key(found[0].by)} and {key(found[0].protected)}{more}")
+            found = replace(
+                found, dropped={**found.dropped, name: ("without a change, no requirement can be met for it")}
+            )
+    return found

@@ -1,8 +1,8 @@
-"""From a table and a policy to a verified release: prepare, plan and draft, apply and scatter, judge, rename.
+"""Makes a verified release from a table and a policy: prepare, plan, draft, apply and shuffle, verify, rename.
 
-Two passes over the source, three where general values stand beside columns that pass as they are. Nothing is
-published unless the independent verification of what was written holds; the directory appears under its name complete
-or not at all.
+The source is read to count, to compare columns on some records, and to publish; once more where generalised values
+stand beside columns that pass as they are. Nothing is published unless the independent verification of what was
+written holds; the directory appears under its name complete or not at all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,30 +22,26 @@ from numpy.typing import NDArray
 from noren import __version__
 from noren.engines import Engine, Plan, Table, TermSearch
 from noren.engines.engine import Written
-from noren.errors import NorenError, ReleaseError
+from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError
 from noren.models.verdict import Verdict
+from noren.policy.options import Margin
 from noren.policy.policy import Policy
 from noren.progress import Meter, Stage, quiet
-from noren.release.manifest import Manifest, PublishedMargin, UsedMethod, VerdictEntry
-from noren.release.package import FileFormat, Recording, write_cells, write_descriptor
-from noren.release.parts import Part
+from noren.release.manifest import MOST_MARGIN_CELLS, Manifest, PublishedMargin, UsedMethod, VerdictEntry
+from noren.release.package import FileFormat, Recording, Staged, refuse_existing, staged, write_cells, write_descriptor
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.set_tally import SetTally
-from noren.release.sides import with_sides, write_sides
-from noren.release.staged import Staged, refuse_existing, staged
-from noren.release.store import MemoryStore, PeopleStore, Store, store_for
+from noren.release.store import MemoryStore, Part, PeopleStore, Store, store_for, with_sides, write_sides
 from noren.schema.column import Column
 from noren.secret import Keystream, SigningKey
 from noren.secret.signing import signing_key
 from noren.sources.place import Place, Spot, place_of
 from noren.statements import CellBatch, Design, Statement, batch_length, concat
 from noren.statements.batch import PERSON
-from noren.workflow.apart import PartedDraft
-from noren.workflow.dependence import KNOWN, demand_independence
+from noren.workflow.dependence import demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.losses import losses_of, term_losses
-from noren.workflow.margins import demand_margins, demand_rows, noised_margins
 from noren.workflow.mechanism import INSTEAD, Replayed, demand_bounded, demand_uncertain, guarded_rules, replay_methods
 from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
@@ -55,7 +52,7 @@ from noren.workflow.verify import demand
 
 @dataclass(frozen=True)
 class HolderFacts:
-    """What only the holder may know about a run. Never written into a release."""
+    """Facts about a run that only the holder may know; they are never written into a release."""
 
     table: Table
     plan: Plan
@@ -67,13 +64,13 @@ class HolderFacts:
     suppressed: int = 0
     """Records that the method left out to protect the others."""
     losses: Mapping[str, float] = field(default_factory=dict)
-    """What generalisation and left-out terms cost, by metric; empty for decoys."""
+    """What generalisation and suppressed terms cost, by metric; empty for decoys."""
     replays: Sequence[Replayed] = ()
     """What somebody learns who replays the method, for every secret that classes protect."""
 
     @property
     def dropped(self) -> int:
-        """Records left out for missing values."""
+        """Return the number of records dropped because of missing values."""
         return self.table.profile.dropped
 
     @property
@@ -86,13 +83,13 @@ class HolderFacts:
 
     @property
     def terms(self) -> Sequence[TermSearch]:
-        """How good the suppression of terms is known to be, per knowledge table."""
+        """Return the quality of the term suppression, per knowledge table."""
         return self.plan.searches
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A release, and beside it what stays with the holder."""
+    """A release, and the facts that are for the holder only."""
 
     release: Release
     facts: HolderFacts
@@ -134,6 +131,13 @@ def anonymize(
     return run(data, policy, to=to, file_format=file_format, secret=secret, engine=engine, sign=sign).release
 
 
+def preview(data: Any, policy: Policy | str | Path, *, engine: str | Engine | None = None, stage: Stage = quiet) -> str:
+    """Summarise what recipients could ask, and how precisely. Nothing is kept, and no secret is used."""
+    given = read_policy(policy)
+    fresh = given.model_copy(update={"randomness": type(given.randomness)()})
+    return run(data, fresh, engine=engine, stage=stage).release.describe()
+
+
 def run(
     data: Any,
     policy: Policy | str | Path,
@@ -145,18 +149,15 @@ def run(
     sign: SigningKey | str | Path | None = None,
     stage: Stage = quiet,
 ) -> Outcome:
-    """`anonymize`, with the holder's facts and progress."""
+    """Run `anonymize` and return the release together with the holder's facts."""
     policy, target, key = read_policy(policy), read_target(to, file_format), read_signing_key(sign, to)
     demand_bounded(policy)
     registers, clock = Registers(policy, secret), Clock()
     with clock("read and count"):
-        known = KNOWN if policy.dependence.most < 1 else 0
-        with registers.unique_keys(policy) as keys:
-            table = prepare(data, policy, engine, stage=stage, on_keys=keys, known=known)
-        table = registers.recall(table, policy)
+        table = registers.recall(prepare(data, policy, engine, stage=stage), policy)
     with clock("decide"):
         draft = settle_draft(table, policy, stage=stage, stream=registers.stream, key=registers.key)
-        with stage("Columns that tell each other", None):
+        with stage("Columns that disclose each other", None):
             demand_independence(draft, policy)
         demand_rows(draft, policy)
         demand_margins(draft, policy)
@@ -195,25 +196,29 @@ def run(
 
 
 def read_target(to: str | Path | Place | None, file_format: FileFormat) -> Spot | None:
-    """Where a release is written, which must be free; None for memory."""
+    """Return where a release is written, which must not exist; None for memory."""
     target = None if to is None else place_of(to)
     if target is not None:
         refuse_existing(target)
     if isinstance(target, Place) and file_format != "parquet":
-        raise ReleaseError(f"{target}: a store gets Parquet files.", hint="Name a directory, or leave the format out.")
+        raise ReleaseError(
+            f"{target}: releases in a store are written as Parquet.", hint="Give a directory, or do not set the format."
+        )
     return target
 
 
 def read_signing_key(sign: SigningKey | str | Path | None, to: str | Path | Place | None) -> SigningKey | None:
-    """The key of a release that is written."""
+    """Return the signing key of a release that is written."""
     if sign is not None and to is None:
-        message = "a release in memory has no descriptor to sign."
-        raise ReleaseError(message, hint="Give to=..., or sign when it is saved: release.save(..., sign=...).")
+        message = "a release in memory cannot be signed, because it has no descriptor."
+        raise ReleaseError(
+            message, hint="Give to=..., or sign the release when you save it: release.save(..., sign=...)."
+        )
     return None if sign is None else signing_key(sign)
 
 
 class Clock:
-    """How long every step took."""
+    """Measures the time of every step."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -230,7 +235,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class WrittenCells:
-    """The cells of a draft in a random order, where they were written."""
+    """The cells of a draft in random order, and their location."""
 
     store: Store
     columns: tuple[Statement, ...]
@@ -243,13 +248,13 @@ class WrittenCells:
     parts: tuple[Part, ...] = ()
 
     def published(self, draft: Draft) -> Published:
-        """What is judged: what a reader sees, and beside it whose row each is."""
+        """Return the published table for the checks, with the person of each row."""
         return draft.published(self.store if self.people is None else PeopleStore(self.store, self.people), self.read)
 
 
 @contextmanager
 def make_room(target: Spot | None, recording: Recording) -> Iterator[Staged | None]:
-    """A place beside the target that becomes it at the end, while `recording` surrounds it; None for memory."""
+    """Yield a place beside the target that becomes it at the end, inside `recording`; None for memory."""
     if target is not None:
         with staged(target, recording) as there:
             yield there
@@ -291,8 +296,8 @@ def shuffle_cells(
     stage: Stage,
     clock: Clock,
 ) -> Iterator[CellBatch]:
-    """Make all cells, which a tally sees, and return them in a uniformly random order. Whose row each is goes to
-    `people`, as they come."""
+    """Make all cells, pass them to a tally, and return them in a uniformly random order. The person of each row is
+    passed to `people`."""
     table, reading = draft.table, draft.reading
     with clock("read and encode"), stage("Drawing decoys" if draft.designs else "Writing records", table.n) as meter:
         whole = bool(reading.columns)
@@ -311,7 +316,7 @@ def shuffle_cells(
 def separate_people(
     batches: Iterable[CellBatch], people: list[NDArray[np.int64]], metered: AbstractContextManager[Meter]
 ) -> Iterator[CellBatch]:
-    """The cells alone: whose row each is goes to `people`."""
+    """Yield the cells, and pass the person of each row to `people`."""
     with metered as meter:
         for batch in batches:
             if PERSON in batch:
@@ -325,7 +330,7 @@ def _joined(people: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
 
 
 def write_elsewhere(draft: Draft, folder: Spot, stage: Stage, clock: Clock) -> Written | None:
-    """Write the data files where the records are, if the engine works elsewhere."""
+    """Write the data files on the cluster, if the engine is distributed."""
     table, started = draft.table, perf_counter()
     with stage("Drawing decoys" if draft.designs else "Writing records", None):
         made = table.engine.written(table.source, draft.reading, draft, draft.rows, draft.statements, folder)
@@ -339,7 +344,7 @@ def write_elsewhere(draft: Draft, folder: Spot, stage: Stage, clock: Clock) -> W
 
 
 def demand_verdicts(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Verdict]:
-    """The verdicts on what was written; raises where a requirement does not hold."""
+    """Return the verdicts on the written release; raise if a requirement does not hold."""
     with stage("Verifying", draft.rows) as meter:
         verdicts = judge_draft(draft, cells.published(draft), policy, meter)
     hint = advice(verdicts)
@@ -350,8 +355,8 @@ def demand_verdicts(draft: Draft, cells: WrittenCells, policy: Policy, stage: St
 
 
 def demand_replays(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Replayed]:
-    """What replaying the method gives away; raises where a secret is certain to whoever replays it."""
-    if isinstance(draft, PartedDraft) or not guarded_rules(policy, draft.plan.facts):
+    """Return what replaying the method discloses; raise if a secret would be certain."""
+    if not guarded_rules(policy, draft.plan.facts):
         return []
     with stage("Replaying the method", None):
         replays = replay_methods(cells.published(draft), draft.table.records, policy, draft.plan.facts)
@@ -360,9 +365,7 @@ def demand_replays(draft: Draft, cells: WrittenCells, policy: Policy, stage: Sta
 
 
 def measure_losses(draft: Draft, policy: Policy) -> dict[str, float]:
-    """What generalisation and left-out terms cost; nothing for decoys, whose cost is in the estimates."""
-    if draft.figures is not None:
-        return dict(draft.figures)
+    """Return the losses by generalisation and suppressed terms; none for decoys, whose loss is in the estimates."""
     if draft.plan.records is None:
         return {}
     from noren.metrics.general import view_of
@@ -381,7 +384,7 @@ def make_manifest(
     facts: Mapping[str, int | str] | None = None,
     margins: tuple[PublishedMargin, ...] = (),
 ) -> Manifest:
-    """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
+    """Make the manifest from its allow-list. A verdict based on the original publishes no figure."""
     mixed = len(policy.methods) > 1
     return Manifest(
         noren=__version__,
@@ -417,3 +420,86 @@ def make_manifest(
             for v in verdicts
         ),
     )
+
+
+# ---------------------------------------------------------------------- noised margins
+
+
+def with_more(people: NDArray[np.int64] | None, most: int) -> int:
+    """Return how many people have more rows than this; 0 if every row is a different person."""
+    return 0 if people is None else int((np.bincount(people) > most).sum())
+
+
+def demand_rows(draft: Draft, policy: Policy) -> None:
+    """Refuse a release in which somebody has more rows than the policy declares, because every error would be too
+    small."""
+    most, people = policy.people.most_rows, draft.table.people
+    if most is None or people is None:
+        return
+    if many := with_more(people[draft.keep], most):
+        whose = "1 person has" if many == 1 else f"{many:,} people have"
+        raise DataError(
+            f"{draft.table.name}: {whose} more rows than [people] most_rows = {most} permits.",
+            hint="Raise most_rows to a number known without this table, or remove rows of people who have more.",
+        )
+
+
+def noised_margins(draft: Draft, policy: Policy) -> tuple[PublishedMargin, ...]:
+    """Return the margins of a release, each with noise for its own epsilon."""
+    if not policy.margins:
+        return ()
+    from noren.designs.central import noised
+
+    demand_margins(draft, policy)
+    return tuple(
+        PublishedMargin(
+            of=margin.of,
+            epsilon=margin.epsilon,
+            sensitivity=margin.sensitivity,
+            counts=tuple(noised(counts, margin.sensitivity, margin.epsilon).ravel().tolist()),
+        )
+        for margin, counts in zip(policy.margins, _counted(draft, policy.margins), strict=True)
+    )
+
+
+def demand_margins(draft: Draft, policy: Policy) -> None:
+    """Refuse margins that the noise would not protect, or that no estimate could use."""
+    problems = []
+    for number, margin in enumerate(policy.margins, 1):
+        where = f"margins[{number}]"
+        for name in margin.of:
+            statement = draft.by_name[name]
+            if statement.column.is_open or not (statement.is_exact or statement.design is not None):
+                message = f"{name!r} is {statement.words}, so its values are not listed in the release."
+                hint = "Choose columns that are drawn or published exactly."
+                problems.append(Problem(f"{where}.of", message, hint))
+        if problems:
+            continue
+        cells = prod(draft.by_name[name].d for name in margin.of)
+        if cells > MOST_MARGIN_CELLS:
+            message = f"{' x '.join(margin.of)} has {cells:,} cells, more than {MOST_MARGIN_CELLS:,}."
+            problems.append(Problem(f"{where}.of", message, "Name fewer columns."))
+        if many := with_more(draft.table.people, margin.rows):
+            message = f"{many:,} people have more than rows = {margin.rows} rows."
+            problems.append(Problem(f"{where}.rows", message, "Raise rows, or remove rows of these people."))
+    if policy.margins and draft.suppressed:
+        message = (
+            "people were suppressed to protect the others, so noise cannot hide one person's contribution to the "
+            "margins."
+        )
+        problems.append(Problem("margins", message, "Set suppression = 0, or publish no margins."))
+    if problems:
+        raise PolicyError(problems, source=policy.source)
+
+
+def _counted(draft: Draft, margins: tuple[Margin, ...]) -> list[NDArray[np.int64]]:
+    """Return the exact counts, which leave this module only with noise."""
+    out = []
+    for margin in margins:
+        shape = tuple(draft.by_name[name].d for name in margin.of)
+        rows, times = draft.table.histogram(margin.of)
+        values = {name: draft.table.columns[name].domain.values for name in margin.of}
+        places = [draft.published_codes(name, values[name])[rows[:, j]] for j, name in enumerate(margin.of)]
+        counts = np.bincount(np.ravel_multi_index(tuple(places), shape), times, prod(shape))
+        out.append(counts.astype(np.int64).reshape(shape))
+    return out

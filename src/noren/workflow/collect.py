@@ -1,9 +1,9 @@
-"""Collection: each person's record is anonymised at its source, before anybody holds a table.
+"""Collection: each record is anonymised at its source, before anybody has a table.
 
 A client knows the policy and nothing else. It draws the sets of one record and sends them; what was collected is then
 shuffled, verified and analysed like any other release. The truth never leaves the client, so the collector needs no
 trust as far as the sets go. **Sender anonymity is assumed, not provided**: whoever sees which device sent a report
-knows whose sets they are, and the columns published as they are may identify a person on their own.
+knows whose sets they are, and the columns published as they are may identify a person separately.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from noren.designs import draw_columns
 from noren.engines import engine_for
-from noren.engines.profile import OPEN_LIMIT, ValueCounts
+from noren.engines.engine import OPEN_LIMIT, ValueCounts
 from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
-from noren.models.base import searched
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement, searched
 from noren.policy.policy import Policy
 from noren.policy.resolve import Met, resolve_column
 from noren.release.published import Published
@@ -47,8 +46,7 @@ from noren.statements import (
     Statement,
     concat,
 )
-from noren.statements.encode import encode_bins, encode_labels, label_counts
-from noren.statements.texts import arrow_type
+from noren.statements.texts import arrow_type, encode_bins, encode_labels, label_counts
 from noren.workflow.anonymize import make_manifest
 from noren.workflow.prepare import read_policy
 from noren.workflow.republish import drawn_columns, memoised_stream
@@ -58,7 +56,7 @@ CHUNK = 10_000
 
 
 class Collector:
-    """Anonymises one record at a time, and makes a release of what was collected.
+    """Anonymise one record at a time, and make a release from the collected reports.
 
     With a secret file and a record key in the policy, a person who reports the same value again sends the same set.
 
@@ -98,30 +96,30 @@ class Collector:
         self._secret = secret
         self._register: Register | None = None
         if secret is not None and self._key is None:
-            hint = "Name the column that identifies a person."
+            hint = "Set the column that identifies a person."
             raise PolicyError([Problem("randomness.record_key", "a secret needs a record key.", hint)])
         if secret is not None:
             _ = self._stream
 
     def _problems(self) -> list[Problem]:
-        """What a client that does not know the table cannot do."""
+        """Return what a client that does not know the table cannot do."""
         out = []
         for name in self.policy.protected:
             attribute = self.policy.attributes[name]
             if attribute.values is None and attribute.bins is None:
-                message = "a client does not know which values occur."
+                message = "a client does not know which values occur in the data."
                 way = "[[together]] values = [[...], [...]]" if attribute.members else "values = [...] or bins = [...]"
                 out.append(Problem(f"attributes.{name}", message, f"Declare them: {way}."))
         if self.policy.margins:
-            message = "nobody counts everybody where people report one by one."
-            out.append(Problem("margins", message, "Take [[margins]] out of the policy of a Collector."))
+            message = "noised margins are not possible if people report one by one."
+            out.append(Problem("margins", message, "Remove [[margins]] from the policy of a Collector."))
         alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
         if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
         elif alone.prior == "data":
-            message = "a client does not have the overall distribution."
+            message = "a client does not know the overall distribution."
             out.append(
-                Problem("method.prior", message, 'Use prior = "any", under which t-closeness holds for everybody.')
+                Problem("method.prior", message, 'Use prior = "any", with which t-closeness holds for every prior.')
             )
         return out
 
@@ -138,7 +136,7 @@ class Collector:
 
     @cached_property
     def _stream(self) -> RecordStream | None:
-        """Needed on the client alone: where reports arrive, nobody has the secret."""
+        """Return the stream of draws, which only the client needs."""
         options = self.policy.randomness
         path = self._secret
         if path is None and options.secret is not None:
@@ -164,16 +162,16 @@ class Collector:
     # ------------------------------------------------------------------ on the client
 
     def report(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """One record as it may be sent: sets for protected columns, bins where declared, no identifiers."""
+        """Return one record as it may be sent: sets for protected columns, bins where declared, no identifiers."""
         import pyarrow as pa
 
         absent = [name for name in self.policy.declared if name not in record]
         strange = [name for name in record if name not in self.policy.declared]
         if absent or strange:
+            lacks, more = (", ".join(map(repr, names)) or "no column" for names in (absent, strange))
             raise DataError(
-                f"the record lacks {', '.join(map(repr, absent)) or 'nothing'} and has "
-                f"{', '.join(map(repr, strange)) or 'nothing'} besides.",
-                hint="A record has exactly the columns of the policy.",
+                f"the record lacks {lacks} and has {more} in addition.",
+                hint="Give exactly the columns of the policy.",
             )
         record = {**record, **self._tuples(record)}
         codes = {name: self._code(column, record[name]) for name, column in self.columns.items()}
@@ -182,7 +180,7 @@ class Collector:
         if self._stream is not None:
             key = self._text(record[str(self._key)])
             if key is None:
-                raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
+                raise DataError(f"the record key {self._key!r} is missing.", hint="Give every person a key.")
             keys = pa.array([key], pa.string())
             digests, person = self._stream.digests(keys), self._stream.people(keys)
         sets = draw_columns(self.designs, codes, randomness, digests=digests)
@@ -208,7 +206,7 @@ class Collector:
         return out
 
     def _tuples(self, record: Mapping[str, Any]) -> dict[str, str | None]:
-        """What a record has of columns that are hidden together."""
+        """Return the tuples of a record for columns that are hidden together."""
         out = {}
         for name, members in self.policy.composites.items():
             texts = [self._text(record[member]) for member in members]
@@ -217,7 +215,7 @@ class Collector:
         return out
 
     def _text(self, cell: Any) -> str | None:
-        """The cell as tables are read: nothing, NaN, an empty text and the policy's markers are missing."""
+        """Return the cell as tables are read: None, NaN, an empty text and the policy's marks are missing."""
         nothing = cell is None or (isinstance(cell, float | np.floating) and np.isnan(cell))
         text = None if nothing else value_text(cell)
         return None if text in ("", *self.policy.data.missing_values) else text
@@ -238,7 +236,7 @@ class Collector:
     # ------------------------------------------------------------------ where reports arrive
 
     def release(self, reports: Iterable[Mapping[str, Any]]) -> Release:
-        """A verified release of collected reports, in a random order.
+        """Return a verified release of the collected reports, in random order.
 
         A report that the policy's clients cannot have made is left out, and `left_out` counts them: one broken sender
         must not stop the others.
@@ -257,7 +255,7 @@ class Collector:
                 for name, told in exact.items():
                     told += [report[name] for report in good]
         if not kept:
-            hint = "Were they made by report()?" if self.left_out else "Collect at least one."
+            hint = "Check that the reports were made by report()." if self.left_out else "Collect at least one."
             raise DataError(f"no reports{', only malformed ones' if self.left_out else ''}.", hint=hint)
         passed = {name: self._exact(name, told) for name, told in exact.items()}
         said = drawn | {name: statement for name, (statement, _) in passed.items()}
@@ -273,14 +271,15 @@ class Collector:
         return Release(manifest, published.store)
 
     def _sound(self, reports: list[Mapping[str, Any]], drawn: Mapping[str, Statement]) -> list[Mapping[str, Any]]:
-        """The reports without those that no client made. A portion with a bad one is halved until that one is alone."""
+        """Return the reports without malformed ones. A batch with a bad report is halved until it is isolated."""
         if not reports or self._acceptable(reports, drawn):
             return reports
         half = len(reports) // 2
         return self._sound(reports[:half], drawn) + self._sound(reports[half:], drawn) if half else []
 
     def _acceptable(self, reports: list[Mapping[str, Any]], drawn: Mapping[str, Statement]) -> bool:
-        """Whether all sets come from their designs and meet what is required, and all other values are as declared."""
+        """Return whether all sets come from their designs and meet the requirements, and all other values are as
+        declared."""
         try:
             cells = {name: self._sets(one, reports) for name, one in drawn.items()}
             for name in self._plain():
@@ -291,7 +290,7 @@ class Collector:
         return True
 
     def _sets(self, statement: Statement, reports: list[Mapping[str, Any]]) -> Cells:
-        """The reported sets of a column. A set that no true value could have produced was not drawn by the design."""
+        """Return the reported sets of a column; refuse a set that its design does not draw."""
         import pyarrow as pa
 
         name = statement.name
@@ -299,36 +298,36 @@ class Collector:
             lists = pa.array([report[name] for report in reports], pa.list_(arrow_type(statement.domain.kind)))
             cells = statement.from_arrow(lists)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            raise ReleaseError(f"a report's {name!r} is not a set of values.") from None
+            raise ReleaseError(f"{name!r} of a report is not a set of values.") from None
         design = self.designs[name]
         weights = design.member_weights(cells.distinct()[0].codes(design.eta).astype(np.int64))  # type: ignore[attr-defined]
         if design.floor == 0 and (weights.sum(axis=1) <= 0).any():
-            raise ReleaseError(f"a report's set of {name!r} cannot come from the design.")
+            raise ReleaseError(f"the set of {name!r} in a report cannot come from the design.")
         return cells
 
     def _declared_only(self, name: str, values: list[Any]) -> None:
-        """Refuse what a client does not send in a column that is reported as it is."""
+        """Refuse undeclared values in a column that is reported exactly."""
         texts = self._texts(name, values)
         if texts.null_count and self.policy.attributes[name].missing != "category":
             raise ReleaseError(f"a report's {name!r} is missing.")
         if name in self._declared and encode_labels(texts.drop_null(), name, self._declared[name].domain)[1]:
-            raise ReleaseError(f"a report's {name!r} is outside its declared domain.")
+            raise ReleaseError(f"{name!r} of a report is outside its declared domain.")
 
     def _texts(self, name: str, values: list[Any]) -> Any:
         import pyarrow as pa
 
         if not all(value is None or isinstance(value, str | int | float | date) for value in values):
-            raise ReleaseError(f"a report's {name!r} is not a single value.")
+            raise ReleaseError(f"{name!r} of a report is not a single value.")
         try:
             return pa.array([None if value is None else value_text(value) for value in values], pa.string())
         except (pa.ArrowException, ValueError):  # a lone surrogate is no text
-            raise ReleaseError(f"a report's {name!r} is not a text.") from None
+            raise ReleaseError(f"{name!r} of a report is not a text.") from None
 
     def _plain(self) -> list[str]:
         return [name for name in self.policy.published if name not in self.policy.protected]
 
     def _exact(self, name: str, values: list[Any]) -> tuple[Statement, Cells]:
-        """A column reported as it is: unless declared, its domain comes from the reports, rare values and all."""
+        """Return a column that is reported exactly: unless declared, its domain is taken from the reports."""
         texts = self._texts(name, values)
         labels, counts, missing = label_counts(texts, name)
         known = dict(zip(labels, counts.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Candidates side by side under one policy: what each would risk, what it would lose, how long it takes.
+"""Compares candidates under one policy: their risk, loss and time.
 
 Every candidate is recoded and verified like a release; nothing is written. The figures rest on the original, so they
 are for the holder.
@@ -6,15 +6,14 @@ are for the holder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from noren.engines import Engine, Table
@@ -22,27 +21,25 @@ from noren.errors import NorenError, PolicyError, Problem, QueryError
 from noren.estimates import believed
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
-from noren.methods.candidates import term_candidates, with_blind
+from noren.methods.candidates import count_query_loss, drawing_candidates, drawn_columns, term_candidates, with_blind
 from noren.methods.incognito import Incognito
 from noren.methods.incognito.search import LevelVector, best_levels
 from noren.methods.parts import paired
 from noren.methods.requirements import compiled
-from noren.methods.scoring import count_query_loss, drawn_columns
 from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model, searched
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.policy.toml import method_lines, value
+from noren.policy.toml import value
 from noren.progress import Stage, quiet
 from noren.release.store import names_people
-from noren.results import WIDTH, Results, make_frame, one_line, plain
+from noren.results import Results, make_frame, plain
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.workflow.apart import PartedDraft
-from noren.workflow.compare_terms import TermFigures, TermMeasures, curve_chart
-from noren.workflow.comparison import Comparison
-from noren.workflow.dependence import KNOWN, _sampled, demand_independence
+from noren.workflow.compare_terms import TermMeasures
+from noren.workflow.comparison import Candidate, Comparison, Setting
+from noren.workflow.dependence import _sampled, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.losses import losses_of
 from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_methods
@@ -54,13 +51,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Setting = Mapping[str, float]
-"""Parameters of requirements: k = 5, l = 3."""
 MOST_SETTINGS = 200
 
 
 def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> list[tuple[Method, ...]]:
-    """Everything that is worth a try under a policy: its own methods, each method alone, and pairs."""
+    """Return everything that is worth a try under a policy: its own methods, each method by itself, and pairs."""
     out: list[tuple[Method, ...]]
     if any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
         out = [(method,) for method in term_candidates(own[0], policy.require, suppression)]
@@ -75,14 +70,15 @@ def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> l
             if isinstance(method, ClassMethod) and method.hides_quasi
             for other in drawing
         ]
-        out = [*((method,) for method in alone), *(pair for pair in pairs if pair is not None)]
+        drawn = drawing_candidates(policy.require)
+        out = [*((method,) for method in [*alone, *drawn]), *(pair for pair in pairs if pair is not None)]
     if own not in out and not any(method.chooses for method in own):
         out.insert(0, own)
     return out
 
 
 def title(methods: Sequence[Method]) -> str:
-    """How a candidate is called: "mondrian strict=false", "mondrian + decoys"."""
+    """Return the name of a candidate: "mondrian strict=false", "mondrian + decoys"."""
     return " + ".join(method.title for method in methods)
 
 
@@ -91,7 +87,7 @@ def plain_title(methods: Sequence[Method]) -> str:
 
 
 def with_methods(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
-    """The policy under other methods, or None where they cannot serve it."""
+    """Return the policy with other methods, or None if they cannot meet it."""
     try:
         return policy.with_method(*methods)
     except PolicyError:
@@ -99,9 +95,9 @@ def with_methods(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
 
 
 def settings(policy: Policy, grid: Mapping[str, Sequence[float]]) -> list[Setting]:
-    """Every combination of the parameters in a grid; one empty setting where there is none."""
+    """Return every combination of the parameters in a grid; one empty setting if there is none."""
     if grid and any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
-        raise QueryError("with quasi-sensitive columns k is swept already.", hint="Leave the grid out.")
+        raise QueryError("with quasi-sensitive columns k is varied already.", hint="Remove the grid.")
     known = {name for model in policy.require for name in model.parameters()}
     for name, values in grid.items():
         if name not in known:
@@ -116,7 +112,7 @@ def settings(policy: Policy, grid: Mapping[str, Sequence[float]]) -> list[Settin
 
 
 def under(policy: Policy, setting: Setting) -> Policy:
-    """The policy with other parameters in every requirement that has them."""
+    """Return the policy with other parameters in every requirement that has them."""
     if not setting:
         return policy
     changed = []
@@ -128,87 +124,7 @@ def under(policy: Policy, setting: Setting) -> Policy:
             said = error.errors()[0]["msg"].removeprefix("Value error, ")
             text = ", ".join(f"{name} = {value:g}" for name, value in known.items())
             raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
-    parts = {name: getattr(policy, name) for name in type(policy).model_fields}
-    return Policy(**(parts | {"require": tuple(changed)}))
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One line of a comparison. `failure` says why a method publishes nothing; the figures are then empty."""
-
-    title: str
-    methods: tuple[Method, ...]
-    seconds: float
-    failure: str = ""
-    verdicts: Sequence[Verdict] = ()
-    records: int = 0
-    suppressed: int = 0
-    smallest_class: float = 0.0
-    """Records that share all published quasi-identifiers, at least: 1 / this bounds re-identification."""
-    worst_share: float = 0.0
-    """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
-    belief: float | None = None
-    """Share of people whose secret is guessed right from all published columns, as `belief` and `audit bayes` do."""
-    query_loss: float = 0.0
-    losses: dict[str, float] | None = None
-    classification: dict[str, float] | None = None
-    """Decision trees and rules for a target column, where one was asked for."""
-    terms: TermFigures | None = None
-    """What left-out terms cost and leave to believe, where the policy has quasi-sensitive columns."""
-    setting: Setting = field(default_factory=dict)
-    """The parameters that were asked for, where a grid of them was tried."""
-    policy: Policy | None = None
-    """The whole policy that makes this release."""
-    notes: Sequence[str] = ()
-
-    def __repr__(self) -> str:
-        told = f"query error {self.query_loss:.3f}" if self.holds else f"publishes nothing: {self.failure}"
-        return f"<{one_line(f'Candidate {self.title}: {told}', WIDTH - 2)}>"
-
-    @property
-    def holds(self) -> bool:
-        return not self.failure
-
-    @property
-    def called(self) -> str:
-        """Method and setting: "mondrian, k = 5"."""
-        return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in self.setting.items())])
-
-    @property
-    def risk(self) -> float:
-        """What the map shows: the share of right guesses, else the largest share of one value in a class."""
-        return self.worst_share if self.belief is None else self.belief
-
-    @property
-    def snippet(self) -> str:
-        """What to write into the policy to adopt this candidate."""
-        head = "[method]" if len(self.methods) == 1 else "[[method]]"
-        return "\n\n".join("\n".join([head, *method_lines(method, changed=True)]) for method in self.methods)
-
-    def figures(self) -> dict[str, Any]:
-        """The line as plain data."""
-        out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
-        if self.setting:
-            out["setting"] = dict(self.setting)
-        if self.failure:
-            return out | {"failure": self.failure}
-        more = {} if self.terms is None else {"terms": self.terms.plain()}
-        return (
-            out
-            | more
-            | {
-                "records": self.records,
-                "suppressed": self.suppressed,
-                "smallest_class": self.smallest_class,
-                "worst_share": self.worst_share,
-                "belief": self.belief,
-                "query_loss": self.query_loss,
-                "losses": self.losses,
-                "classification": self.classification,
-                "verdicts": [vars(verdict) for verdict in self.verdicts],
-                "policy": self.snippet,
-            }
-        )
+    return policy.with_parts(require=tuple(changed))
 
 
 def compare(
@@ -222,7 +138,8 @@ def compare(
     engine: str | Engine | None = None,
     stage: Stage = quiet,
 ) -> Comparison:
-    """Try every method that can serve the policy, fewest secrets guessed right first, failures last.
+    """Try every method that can meet the policy; return the candidates, lowest share of right guesses first, failures
+    last.
 
     What is guessed is what the requirement `belief` and `audit bayes` speak of: the adversary reads all published
     columns and has learned from the other people how they go together. Equal ones stand by their count-query error.
@@ -230,9 +147,10 @@ def compare(
     `grid` sweeps parameters of the requirements: {"k": [3, 5, 10], "l": [2, 3]} tries every method under all six
     pairs, in place of what the policy asks.
 
-    Methods that form classes are also tried together with decoys for the secrets ("mondrian + decoys"). With
-    quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers, over
-    the size of groups; least generalisation comes first.
+    Methods that form classes are also tried together with decoys for the secrets ("mondrian + decoys"). Where values of
+    a set must lie apart every design of such sets is tried, and under closeness the p that the paper searches in the
+    counts. With quasi-sensitive columns the candidates are the trade-off between suppressed terms and generalised
+    quasi-identifiers, over the size of groups; least generalisation comes first.
 
     `classify` names a quasi-identifier or sensitive column: how well it can be predicted from a release is then
     measured too, by decision trees (needs scikit-learn) and by rules.
@@ -249,6 +167,29 @@ def compare(
     >>> found.frame.select("method", "holds", "smallest_class").rows()[0]
     ('mondrian', True, 20.0)
     """
+    given: dict[str, Any] = {"among": among, "suppression": suppression, "classify": classify, "grid": grid}
+    found = list(iterate_candidates(data, policy, **given, engine=engine, stage=stage))
+    if any(one.terms is not None for one in found):
+        return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
+    loss = {one.title: (one.losses or {}).get("ncp_loss", 1.0) for one in found}
+    order = sorted(
+        found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, loss[one.title], one.title)
+    )
+    return Comparison(order)
+
+
+def iterate_candidates(
+    data: Any,
+    policy: Policy | str | Path,
+    *,
+    among: Sequence[str] = (),
+    suppression: float | None = None,
+    classify: str | None = None,
+    grid: Mapping[str, Sequence[float]] | None = None,
+    engine: str | Engine | None = None,
+    stage: Stage = quiet,
+) -> Iterator[Candidate]:
+    """Yield the candidates of `compare` one by one, each as soon as it is measured."""
     policy = read_policy(policy)
     if suppression is None:
         suppression = max(getattr(method, "suppression", 0.0) for method in policy.methods)
@@ -274,35 +215,30 @@ def compare(
             [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
             source=policy.source,
         )
-    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage, known=KNOWN)
+    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage)
     served = [one for one in served if one[1] == own or _within(one[1], table.n)]
     if classify is not None and not _can_be_learned(table.columns.get(classify)):
-        raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
+        raise QueryError(
+            f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Choose one of them."
+        )
     linked = any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values())
     records = table.records  # what every candidate is measured on: a table without them cannot be compared
     measures = TermMeasures(records, policy.require, own[0]) if linked else None
-    found = []
     with stage("Comparing methods", len(served)) as meter:
         for setting, methods, rules in served:
             seen = table.asking(rules.require)
-            found.append(replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules))
+            yield replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules)
             meter(1)
-    if measures is not None:
-        return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
-    loss = {one.title: (one.losses or {}).get("ncp_loss", 1.0) for one in found}
-    order = sorted(
-        found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, loss[one.title], one.title)
-    )
-    return Comparison(order)
 
 
 def _widest(served: Sequence[Policy]) -> Policy:
-    """The policy under which the table is read once for all: one that forms classes, where there is one."""
+    """Return the policy under which the table is read once for all candidates: one that forms classes, if there is
+    one."""
     return next((rules for rules in served if rules.forms_classes), served[0])
 
 
 def _within(methods: Sequence[Method], records: int) -> bool:
-    """Whether there are enough records for one group. The policy's own method may find out by itself."""
+    """Return whether there are enough records for one group. The policy's own method is not restricted."""
     return all(int(getattr(method, "k", 1)) <= records for method in methods)
 
 
@@ -359,16 +295,16 @@ def _tried(
 
 
 def _reason(error: NorenError) -> str:
-    """One line that says why a candidate publishes nothing."""
+    """Return one line that says why a candidate publishes nothing."""
     return error.problems[0].message if isinstance(error, PolicyError) else error.message
 
 
 def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]:
-    """The policy's verdicts, and two more that measure the risk, by the independent checks."""
+    """Return the policy's verdicts, and two more that measure the risk, by independent checks."""
     published = hold_cells(draft)
     draft.demand_heads()
     verdicts = judge_draft(draft, published, policy)
-    if all(verdict.holds for verdict in verdicts) and not isinstance(draft, PartedDraft):
+    if all(verdict.holds for verdict in verdicts):
         demand_uncertain(replay_methods(published, draft.table.records, policy, draft.plan.facts), policy)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)
@@ -384,7 +320,7 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
 
 
 def _classified(view: GeneralTable, target: str) -> dict[str, float]:
-    """What learning from the release instead of the original costs."""
+    """Return the loss from training a classifier on the release instead of the original."""
     from noren.metrics.classification import preserved_rules, tree_accuracy
 
     trees = tree_accuracy(view, target)
@@ -398,20 +334,11 @@ def _classified(view: GeneralTable, target: str) -> dict[str, float]:
     }
 
 
-def chart(candidates: Sequence[Candidate]) -> Any:
-    """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
-    if any(candidate.terms is not None for candidate in candidates):
-        return curve_chart(candidates)
-    from noren.workflow.comparison import map_chart
-
-    return map_chart([candidate for candidate in candidates if candidate.holds])
-
-
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 def right_guesses(draft: Draft, view: GeneralTable) -> float | None:
-    """The share of people whose secret is guessed right; None where no secret can be guessed from single cells.
+    """Return the share of people whose secret is guessed right; None if single cells do not show secrets.
 
     The adversary is that of the requirement `belief` and of `audit bayes`: all published columns of a record are read,
     and how they go together is learned from the cells of others. Of all secrets the one guessed best counts.
@@ -430,25 +357,18 @@ def right_guesses(draft: Draft, view: GeneralTable) -> float | None:
 
 
 def _by_class(view: GeneralTable, name: str) -> float | None:
-    """A secret that is published as it is: the commonest value of every class, over all records."""
+    """Return right guesses for an exactly published secret: the most frequent value of every class."""
+    import polars as pl
+
     if name not in view.columns:
         return None
     keys = [column for column in view.columns.values() if column.role in QUASI and column.name != name]
-    of = _classes([column.cells[view.keep] for column in keys], int(view.keep.sum()))
-    value = view.columns[name].truth[view.keep].astype(np.int64)
-    pairs, count = np.unique(of * np.int64(len(view.columns[name].domain)) + value, return_counts=True)
-    most = np.zeros(int(of.max(initial=0)) + 1, np.int64)
-    np.maximum.at(most, pairs // len(view.columns[name].domain), count)
-    return float(most.sum() / max(1, len(of)))
-
-
-def _classes(keys: list[NDArray], n: int) -> NDArray[np.int64]:
-    """The number of every record's class: those that agree in all keys."""
-    of = np.zeros(n, np.int64)
-    for key in keys:
-        values, code = np.unique(key, return_inverse=True)
-        of = np.unique(of * np.int64(len(values)) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
-    return of
+    cells = {f"k{i}": column.cells[view.keep] for i, column in enumerate(keys)}
+    frame = pl.DataFrame(
+        {"all": np.zeros(int(view.keep.sum()), bool), **cells, "v": view.columns[name].truth[view.keep]}
+    )
+    most = frame.group_by(pl.all()).len().group_by(pl.exclude("v", "len")).agg(pl.col("len").max())
+    return float(most["len"].sum() / max(1, len(frame)))
 
 
 # ---------------------------------------------------------------------- level vectors
@@ -456,7 +376,7 @@ def _classes(keys: list[NDArray], n: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LevelVectors(Results[LevelVector]):
-    """Level vectors that meet the requirements, the least loss first. For the holder only."""
+    """Combinations of levels that meet the requirements, smallest loss first. For the holder only."""
 
     loss: str = "granularity"
 
@@ -470,7 +390,9 @@ class LevelVectors(Results[LevelVector]):
         return {"loss": self.loss, "levels": [plain(vars(one)) for one in self]}
 
     def _headline(self) -> str:
-        return f"{len(self)} level vectors that hold, by {self.loss} loss" + (f"; best {self[0]}" if self else "")
+        return f"{len(self)} combinations of levels that meet the requirements, by {self.loss} loss" + (
+            f"; best {self[0]}" if self else ""
+        )
 
 
 def find_levels(
@@ -482,7 +404,7 @@ def find_levels(
     engine: str | Engine | None = None,
     stage: Stage = quiet,
 ) -> LevelVectors:
-    """The `count` best level vectors that Incognito could publish, by the loss that the policy's method names.
+    """Return the `count` best combinations of levels that Incognito could publish, by the loss of the policy's method.
 
     One of them is adopted by `levels = { age = 2, zip = 1 }` in the method. People with several rows are counted when
     it is: the classes may then have to be larger than these.
@@ -492,7 +414,7 @@ def find_levels(
     share = own.suppression if suppression is None else suppression
     rules = policy.with_method(own.model_copy(update={"levels": {}}))
     table = prepare(data, rules, engine, stage=stage)
-    records: Any = own.seen(table.records)
+    records: Any = table.records
     found: Sequence[LevelVector] = best_levels(
         records,
         compiled(records, searched(policy.require)),
@@ -505,5 +427,5 @@ def find_levels(
 
 
 def line(vector: LevelVector) -> str:
-    """What to write into the policy to fix a level vector."""
+    """Return what to write into the policy to fix these levels."""
     return f"levels = {value(vector.levels)}"

@@ -1,4 +1,5 @@
-"""The trade-off between left-out terms and general quasi-identifiers, candidate by candidate (paper 001, section 4.3).
+"""The trade-off between suppressed terms and generalised quasi-identifiers, candidate by candidate (paper 001, section
+4.3).
 
 All candidates face the same queries and the same prior beliefs, so their figures compare.
 """
@@ -22,7 +23,7 @@ from noren.workflow.draft import Draft
 from noren.workflow.losses import beliefs_before, term_losses
 
 if TYPE_CHECKING:
-    from noren.workflow.compare import Candidate
+    from noren.workflow.comparison import Candidate
 
 DIMENSIONS = (1, 3, 5)
 """The paper's qd: conditions on quasi-identifiers beside the one on terms."""
@@ -33,7 +34,7 @@ SELECTIVITY = 0.5
 
 ENDS = {
     "removal": "term removal only",
-    "both": "generalisation, then term removal",
+    "both": "generalisation, then suppression of terms",
     "generalisation": "generalisation only",
     "own": "the policy's method",
 }
@@ -41,7 +42,7 @@ ENDS = {
 
 @dataclass(frozen=True)
 class TermFigures:
-    """What one candidate does with quasi-sensitive terms."""
+    """The figures of one candidate about quasi-sensitive terms."""
 
     way: str
     """"removal", "generalisation" or "both"."""
@@ -66,7 +67,7 @@ class TermFigures:
 
     @property
     def query_loss(self) -> float:
-        """Mean error of the queries with the fewest conditions; not a number if no query has an answer."""
+        """Return the mean error of the queries with the fewest conditions; NaN if no query has an answer."""
         return next((error.mean for error in self.queries.values()), float("nan"))
 
     def plain(self) -> dict[str, Any]:
@@ -86,7 +87,7 @@ class TermMeasures:
         self._before: dict[str, float] | None = None
 
     def of(self, draft: Draft, view: GeneralTable, method: Method) -> tuple[dict[str, float], TermFigures]:
-        """The losses of a draft's terms, and everything else that is shown of them."""
+        """Return the losses of a draft's terms, and the other displayed figures."""
         if self._before is None:
             self._before = beliefs_before(draft.records_seen, draft.overall(), view, self.requirements)
         losses = term_losses(draft.records_seen, draft.plan, draft.overall(), view, self.requirements)
@@ -116,7 +117,7 @@ class TermMeasures:
         return out
 
     def _asked(self, view: GeneralTable) -> dict[int, tuple[TermWorkload, Any]]:
-        """The queries and their true answers, which are the same for all candidates."""
+        """Return the queries and their true answers, which are the same for all candidates."""
         if self._queries is None:
             many = max(50, min(QUERIES, CELLS // view.n))
             self._queries = {}
@@ -135,7 +136,7 @@ def _way(method: Method, view: GeneralTable) -> str:
 
 
 def curve_chart(candidates: Sequence[Candidate]) -> Any:
-    """Generalisation against left-out terms: one point per candidate that holds, the curve over k drawn through."""
+    """Draw generalisation against suppressed terms: one point per candidate that holds, with the curve over k."""
     import altair as alt
 
     rows: list[dict[str, Any]] = []
@@ -158,12 +159,12 @@ def curve_chart(candidates: Sequence[Candidate]) -> Any:
     axis = alt.Axis(labelExpr="datum.value < 0 ? '' : datum.label", tickCount=8)
 
     def room(name: str) -> alt.Scale:
-        """From a little below 0, so that points and labels at the ends stay clear of the axes."""
+        """Return an axis range from a little below 0, so that points and labels stay clear of the axes."""
         most = max([0.01, *(row[name] for row in rows)])
         return alt.Scale(domain=[-0.08 * most, 1.15 * most], nice=False)
 
     x = alt.X("ncp:Q", title="Generalisation loss of quasi-identifiers (NCP)", scale=room("ncp"), axis=axis)
-    y = alt.Y("cost:Q", title="Mean cost of left-out terms (equation 2)", scale=room("cost"), axis=axis)
+    y = alt.Y("cost:Q", title="Mean cost of suppressed terms (equation 2)", scale=room("cost"), axis=axis)
     data = alt.Data(values=rows)
     tips = [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q") for name in ("ncp", "cost", "rise", "error"))]
     curve = alt.FieldOneOfPredicate(field="curve", oneOf=[True])
@@ -188,12 +189,12 @@ def curve_chart(candidates: Sequence[Candidate]) -> Any:
     words = alt.Chart(data).encode(x=x, y=y, text="label:N")
     above = words.transform_filter(curve).mark_text(align="left", dx=9, dy=-9, color="#1b1f24")
     below = words.transform_filter(~curve).mark_text(align="right", dx=-10, dy=10, color="#57606a")
-    title = "Left-out terms against general quasi-identifiers"
+    title = "Suppressed terms against generalised quasi-identifiers"
     return alt.layer(line, points, above, below).properties(width=560, height=380, title=title)
 
 
 def _label(figures: TermFigures) -> str:
-    """What stands beside a point; the policy's own has a sign of its own, and may lie on another."""
+    """Return the label of a point; the policy's own candidate has a special mark."""
     if figures.own:
         return ""
     words = ENDS["generalisation"] if figures.k is None else f"k={figures.k}"

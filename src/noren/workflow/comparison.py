@@ -1,18 +1,105 @@
-"""What a comparison returns: its candidates in order, as a table and as a chart."""
+"""The result of a comparison: its candidates in order, as a table and as a chart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite, isnan, log10
 from typing import TYPE_CHECKING, Any
 
+from noren.methods.base import Method
+from noren.models.verdict import Verdict
+from noren.policy.policy import Policy
+from noren.policy.toml import method_lines
+from noren.results import WIDTH as LINE_WIDTH
 from noren.results import Results, make_frame, one_line, plain
+from noren.workflow.compare_terms import TermFigures, curve_chart
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.workflow.compare import Candidate
+
+Setting = Mapping[str, float]
+"""Parameters of requirements: k = 5, l = 3."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate of a comparison. `failure` says why a method publishes nothing; the figures are then empty."""
+
+    title: str
+    methods: tuple[Method, ...]
+    seconds: float
+    failure: str = ""
+    verdicts: Sequence[Verdict] = ()
+    records: int = 0
+    suppressed: int = 0
+    smallest_class: float = 0.0
+    """Records that share all published quasi-identifiers, at least: 1 / this bounds re-identification."""
+    worst_share: float = 0.0
+    """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
+    belief: float | None = None
+    """Share of people whose secret is guessed right from all published columns, as `belief` and `audit bayes` do."""
+    query_loss: float = 0.0
+    losses: dict[str, float] | None = None
+    classification: dict[str, float] | None = None
+    """Decision trees and rules for a target column, where one was asked for."""
+    terms: TermFigures | None = None
+    """What suppressed terms cost and leave to believe, where the policy has quasi-sensitive columns."""
+    setting: Setting = field(default_factory=dict)
+    """The parameters that were asked for, where a grid of them was tried."""
+    policy: Policy | None = None
+    """The whole policy that makes this release."""
+    notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        told = f"query error {self.query_loss:.3f}" if self.holds else f"publishes nothing: {self.failure}"
+        return f"<{one_line(f'Candidate {self.title}: {told}', LINE_WIDTH - 2)}>"
+
+    @property
+    def holds(self) -> bool:
+        return not self.failure
+
+    @property
+    def called(self) -> str:
+        """Return method and setting: "mondrian, k = 5"."""
+        return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in self.setting.items())])
+
+    @property
+    def risk(self) -> float:
+        """Return the risk on the map: the share of right guesses, or the largest share of one value in a class."""
+        return self.worst_share if self.belief is None else self.belief
+
+    @property
+    def snippet(self) -> str:
+        """Return the lines that adopt this candidate in a policy."""
+        head = "[method]" if len(self.methods) == 1 else "[[method]]"
+        return "\n\n".join("\n".join([head, *method_lines(method, changed=True)]) for method in self.methods)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the candidate as plain data."""
+        out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
+        if self.setting:
+            out["setting"] = dict(self.setting)
+        if self.failure:
+            return out | {"failure": self.failure}
+        more = {} if self.terms is None else {"terms": self.terms.plain()}
+        return (
+            out
+            | more
+            | {
+                "records": self.records,
+                "suppressed": self.suppressed,
+                "smallest_class": self.smallest_class,
+                "worst_share": self.worst_share,
+                "belief": self.belief,
+                "query_loss": self.query_loss,
+                "losses": self.losses,
+                "classification": self.classification,
+                "verdicts": [vars(verdict) for verdict in self.verdicts],
+                "policy": self.snippet,
+            }
+        )
 
 
 COLUMNS: dict[str, type] = {
@@ -31,15 +118,16 @@ COLUMNS: dict[str, type] = {
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison(Results["Candidate"]):
-    """Candidates side by side, fewest right guesses first, those that publish nothing last. For the holder only.
+class Comparison(Results[Candidate]):
+    """The candidates of a comparison, lowest share of right guesses first, failures last. For the holder only.
 
     `frame` has one row per candidate: its figures, then every loss and what classification costs, by name.
     """
 
     @property
     def best(self) -> Candidate | None:
-        """The one to adopt: of those that hold, the one with the least error of count queries."""
+        """Return the recommended candidate: among those that meet every requirement, the one with the smallest query
+        error."""
         good = [candidate for candidate in self if candidate.holds]
         return min(good, key=lambda one: (isnan(one.query_loss), one.query_loss), default=None)
 
@@ -55,24 +143,21 @@ class Comparison(Results["Candidate"]):
 
     @property
     def frontier(self) -> list[Candidate]:
-        """Those that no other beats in both risk and error, the least risk first."""
-        from noren.workflow.comparison import frontier
-
+        """Return the candidates that no other beats in both risk and error, smallest risk first."""
         return frontier([candidate for candidate in self if candidate.holds and candidate.terms is None])
 
     @property
     def chosen(self) -> Candidate | None:
-        """The one to adopt: the best; of a grid, the bend of the frontier, where risk and error are both low."""
-        from noren.workflow.comparison import bend
-
+        """Return the candidate to adopt: the best, or for a grid the bend of the frontier."""
         swept = any(candidate.setting for candidate in self)
         return (bend(self.frontier) if swept else None) or self.best
 
     def chart(self) -> Any:
-        """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
-        from noren.workflow.compare import chart
-
-        return chart(self)
+        """Return a chart of risk against loss, one point per candidate that meets every requirement; for terms, the
+        trade-off curve."""
+        if any(candidate.terms is not None for candidate in self):
+            return curve_chart(self)
+        return map_chart([candidate for candidate in self if candidate.holds])
 
     def to_dict(self) -> dict[str, Any]:
         """Every candidate's figures as plain data, for JSON."""
@@ -85,7 +170,7 @@ class Comparison(Results["Candidate"]):
         return text if best is None else f"{text}; best {one_line(best.title, 40)}, query error {best.query_loss:.3f}"
 
     def _notes(self) -> tuple[str, ...]:
-        return ("Figures rest on the original: keep them with the holder.",)
+        return ("The figures are computed from the original: do not publish them.",)
 
 
 WIDTH, HEIGHT = 640, 420
@@ -103,7 +188,7 @@ Box = tuple[float, float, float, float]
 
 
 def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that no other beats in both risk and error, the least risk first."""
+    """Return the candidates that no other beats in both risk and error, smallest risk first."""
     out: list[Candidate] = []
     known = [one for one in candidates if isfinite(one.query_loss)]
     for one in sorted(known, key=lambda c: (c.risk, c.query_loss)):
@@ -113,7 +198,7 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def bend(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The point of a frontier nearest to least risk and least error, both axes as the map shows them."""
+    """Return the point of a frontier nearest to the smallest risk and error, on the axes of the map."""
     if not candidates:
         return None
     heights = _heights([one.query_loss for one in candidates])
@@ -132,12 +217,12 @@ def _far_apart(errors: Sequence[float]) -> bool:
 
 
 def _heights(errors: Sequence[float]) -> list[float]:
-    """Where errors stand on their axis."""
+    """Return the positions of errors on their axis."""
     return [log10(error) for error in errors] if _far_apart(errors) else list(errors)
 
 
 def map_chart(candidates: Sequence[Candidate]) -> Any:
-    """Risk against error, a line through the frontier, its points labelled as far as labels have room."""
+    """Draw risk against error, a line through the frontier, and labels where there is room."""
     import altair as alt
 
     shown = [one for one in candidates if isfinite(one.query_loss)]
@@ -189,7 +274,7 @@ def map_chart(candidates: Sequence[Candidate]) -> Any:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """An axis with room around its values."""
+    """Return an axis range with room around its values."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     room = (high - low) * MARGIN or max(abs(high), 1.0) * MARGIN
     return max(0.0, low - room) if low >= 0 else low - room, high + room
@@ -198,7 +283,7 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 def _labels(
     best: Sequence[Candidate], shown: Sequence[Candidate], x: tuple[float, float], y: tuple[float, float], far: bool
 ) -> list[dict[str, Any]]:
-    """Where the labels of the frontier stand: beside their points, clear of all points and of each other.
+    """Return the positions of the frontier's labels, clear of points and other labels.
 
     One that has no room is left out; its point still says its name when it is touched.
     """

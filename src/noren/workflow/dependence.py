@@ -1,8 +1,8 @@
-"""Columns that tell each other: what another published column says about a protected one, before anything is published.
+"""Linked columns: what another published column discloses about a protected one, before anything is published.
 
 For every protected column A and every other published column B the adversary knows how A goes together with B among the
 *other* people, sees the person's published cell of B and the person's own cell of A, and concludes by Bayes. Counted
-are the people whose true value is then believed with certainty, beyond those whom their own cell gives away already.
+are the people whose true value is then believed with certainty, beyond those whom their own cell discloses already.
 
 What counts is the expectation over the design, not what one draw came to: how often two drawn cells leave one value is
 averaged over cells that are imagined for every pair of true values that occurs, as often as it occurs. They are drawn
@@ -19,24 +19,25 @@ only the sampled records are coded; nothing is skipped because a domain is large
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import draw_columns
+from noren.engines.local import kept_batches
+from noren.errors import PolicyError, Problem
 from noren.policy.policy import Policy
+from noren.policy.toml import value
 from noren.secret import RecordStream, Secret
 from noren.secret.key import KEY_BYTES
 from noren.secret.streams import numbered_digests
-from noren.sources.sample import ReservoirSource
+from noren.sources.source import RowRange, Source
 from noren.statements import Cells, MemberStatement, SetStatement, Statement, concat
 from noren.statements.batch import PERSON
-from noren.workflow.apart import PickedSource, picked
 from noren.workflow.draft import Draft
-from noren.workflow.refusal import Told, least_refused, refused
 
 KNOWN = 200_000
 """Records from which the adversary learns how columns go together."""
@@ -54,15 +55,20 @@ RIGHT = 0.95
 """How often certainty must prove right, among people with about as many others who show the same, to be believed,"""
 PROOF = 3.0
 """and by how many standard deviations more often than their own cells alone let one expect."""
+SCREENED = 1_000
+"""People on whom every pair is looked at first."""
+BELOW = 5.0
+UNSEEN = 20.0
+"""People whom a share means on average that may not show one."""
 
 
 def told(draft: Draft, most_asked: int | None = None, above: float | None = None) -> list[Told]:
-    """Every ordered pair of a protected and another published column, the most telling first; of so many people.
+    """Return every pair of a protected and another published column, those that disclose most first.
 
     With `above`, only pairs that may tell of a larger share than that.
     """
     statements = [_whole(s) for s in draft.statements]
-    hidden = [s for s in statements if s.role.needs_requirement and s.hides]
+    hidden = [s for s in statements if s.hides and s.role.needs_requirement]
     if not hidden or len(statements) < 2:
         return []
     truth, cells = _sampled(draft, drawn=False)
@@ -72,32 +78,56 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
     shown = [s for s in statements if s.name in truth and s.d]
     rows = _Imagined(draft, truth, cells, shown)
     most, people = most_asked or ASKED, draft.records
-    loud = None if above is None else _screened(rows, shown, hidden, least_refused(above, people, LEAST))
+    limit = None if above is None else least_refused(above, people, LEAST)
     out = []
     for own in hidden:
-        others = [s for s in shown if s.name != own.name and (loud is None or (own.name, s.name) in loud)]
-        if own.name not in truth or not others:
+        if own.name not in truth:
             continue
-        listed = rows.of(own.name, most).listed(own.d)
+        few = rows.of(own.name, SCREENED).listed(own.d)
+        others = [s for s in shown if s.name != own.name]
+        if limit is not None:
+            others = [s for s in others if _may_exceed(few, rows.of(s.name, SCREENED), truth, own, s, limit)]
+        if not others:
+            continue
+        listed = rows.of(own.name, few.people(most)).listed(own.d)
         a, prior = truth[own.name], np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
-        alone = _certain(listed.weight * prior[listed.value], listed.value, np.resize(a, most))
+        alone = _certain(listed.weight * prior[listed.value], listed.value, np.resize(a, len(listed)))
         for other in others:
-            beside = rows.of(other.name, most)
-            asked = min(most, max(LEAST, PRODUCTS // (listed.value.shape[1] * beside.value.shape[1])))
+            beside = rows.of(other.name, rows.of(other.name, SCREENED).people(most, listed.width))
+            asked = min(len(listed), len(beside), max(LEAST, PRODUCTS // (listed.width * beside.width)))
             more = _told(listed.first(asked), beside.first(asked), a, truth[other.name], own.d, other.d)
             out.append(Told(own.name, other.name, more, alone, asked, people))
     return sorted(out, key=lambda one: -one.more)
 
 
+def _may_exceed(
+    listed: _Possible,
+    beside: _Possible,
+    truth: Mapping[str, NDArray[np.int64]],
+    own: Statement,
+    other: Statement,
+    most: float,
+) -> bool:
+    """Return whether a small sample leaves it open that a pair discloses more than this: most pairs of a wide table
+    disclose nothing. The estimate is never below the later one, and must be five standard deviations below the
+    limit."""
+    if listed.width * beside.width * SCREENED > PRODUCTS:
+        return True
+    share = _told(listed, beside, truth[own.name], truth[other.name], own.d, other.d, proof=-BELOW)
+    error = max(BELOW * float(np.sqrt((share + most) / SCREENED)), UNSEEN / SCREENED)
+    return share + error > most
+
+
 def _whole(statement: Statement) -> Statement:
-    """What is drawn, before its members go into rows of their own: other columns may tie a person's rows together."""
+    """Return the drawn sets before their members go into separate rows, because other columns may link a person's
+    rows."""
     if isinstance(statement, MemberStatement):
         return SetStatement(statement.column, statement.drawn)
     return statement
 
 
 def demand_independence(draft: Draft, policy: Policy) -> list[str]:
-    """Refuse a draft in which columns tell each other too much; else what a holder should know about it."""
+    """Refuse a draft in which columns disclose each other too much; otherwise return remarks for the holder."""
     most = policy.dependence.most
     if most >= 1:
         return []
@@ -108,7 +138,7 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
 
 
 class _Imagined:
-    """Cells of imagined people: each has what a sampled person has, and drawn columns are drawn for each anew."""
+    """Cells of simulated people: each has the values of a sampled person, and drawn columns are drawn anew."""
 
     def __init__(
         self, draft: Draft, truth: Mapping[str, NDArray], cells: Mapping[str, Cells], shown: Sequence[Statement]
@@ -121,7 +151,7 @@ class _Imagined:
         self._found: dict[tuple[str, int], _Possible] = {}
 
     def of(self, name: str, people: int) -> _Possible:
-        """What the cells of the first so many leave possible of a column."""
+        """Return the possible values of a column for the first so many people."""
         if (name, people) not in self._found:
             statement, codes = self._statements[name], np.resize(self.truth[name], people)
             if name in self._designs:
@@ -134,27 +164,15 @@ class _Imagined:
         return self._found[name, people]
 
 
-def _screened(
-    rows: _Imagined, shown: Sequence[Statement], hidden: Sequence[Statement], most: float
-) -> set[tuple[str, str]]:
-    """The pairs that are worth a close look."""
-    few = {s.name: rows.of(s.name, SCREENED).dense(s.d).T for s in shown if s.d <= MOST_VALUES}
-    found = Screen(rows.truth, few, certain=CERTAIN, support=SUPPORT, right=RIGHT)
-    return found.loud({s.name for s in hidden}, [s.name for s in shown], most)
-
-
 def _sampled(draft: Draft, *, drawn: bool = True) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
-    """True codes of listed columns and published cells of some records from all of the table, one a person, for
-    another row of the same person is nothing that the adversary knows from others; their order follows from what they
-    have. Without `drawn`, cells of columns that are not drawn."""
-    table = draft.table
-    listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in _term_columns(draft)]
+    """Return true codes of listed columns and published cells of a sample, one record a person, in an order that
+    depends on the values. Without `drawn`, only cells of columns that are not drawn."""
+    table, terms = draft.table, _term_columns(draft)
+    listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in terms]
     decided = [name for name in listed if drawn or name not in draft.designs]
-    if (known := draft.sampled(KNOWN)) is not None:
-        places = {name: draft.published_codes(name, table.columns[name].domain.values) for name in listed}
-        truth = {name: places[name][known[0][name]] for name in listed}
-        return _in_order(truth, {name: known[1][name] for name in decided}, None)
-    source = _some(draft, np.random.default_rng(0))  # the same records at every try
+    share = min(1.0, KNOWN / max(1, draft.records))
+    chosen = picked(draft.keep, share, np.random.default_rng(0))  # the same records at every try
+    source = PickedSource(table.source, table.drop, chosen)
     codes: dict[str, list[NDArray]] = {name: [] for name in listed}
     parts: list[dict[str, Cells]] = []
     whose: list[NDArray[np.int64]] = []
@@ -181,7 +199,7 @@ def _sampled(draft: Draft, *, drawn: bool = True) -> tuple[dict[str, NDArray[np.
 def _in_order(
     truth: Mapping[str, NDArray[np.int64]], cells: Mapping[str, Cells], whose: NDArray[np.int64] | None
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
-    """The same records, one a person, in an order that follows from what they have, mixed like any sample."""
+    """Return the same records, one a person, in a random-like order that depends only on their values."""
     columns = [*truth.values(), *(found.distinct()[1] for found in cells.values())]
     row = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for number in columns:
@@ -202,36 +220,77 @@ def _in_order(
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Words without pattern, one for each (the finaliser of SplitMix64)."""
+    """Return pseudo-random words, one for each number (the finaliser of SplitMix64)."""
     words = (words + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
 
 
-def _some(draft: Draft, rng: np.random.Generator) -> ReservoirSource | PickedSource:
-    """Published records from all of the table: those that were taken while values were counted, or where these are too
-    few for how many were left out, some of another pass."""
-    table = draft.table
-    if table.known is not None:
-        taken = table.known.of(draft.keep, table.name)
-        if taken.rows >= min(draft.records, KNOWN // 2):
-            return taken
-    chosen = picked(draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
-    return PickedSource(table.source, table.drop, chosen)
+AT_ONCE = 1 << 20
+"""Records that are chosen from at once."""
+
+
+def picked(keep: NDArray[np.bool_], share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the numbers of published records, each taken with probability `share`, ascending."""
+    found = []
+    for start in range(0, len(keep), AT_ONCE):
+        kept = np.flatnonzero(keep[start : start + AT_ONCE])
+        found.append(start + (kept if share >= 1 else kept[rng.random(len(kept)) < share]))
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+class PickedSource:
+    """A source of the records with these numbers, ascending, among those without a missing value in `drop`."""
+
+    def __init__(self, source: Source, drop: Sequence[str], chosen: NDArray[np.int64]) -> None:
+        self.inner = source
+        self._drop = drop
+        self._chosen = chosen
+        self.name = source.name
+        self.columns = source.columns
+        self.notes = source.notes
+
+    @property
+    def by_number(self) -> Source:
+        """Return the source whose records the numbers count."""
+        return self.inner
+
+    @property
+    def rows(self) -> int | None:
+        return len(self._chosen)
+
+    def over(self, part: Source, place: RowRange) -> Source:
+        first, stop = np.searchsorted(self._chosen, [place.start, place.stop])
+        return PickedSource(part, self._drop, self._chosen[first:stop] - place.start)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        start = 0
+        for batch, _ in kept_batches(self.inner, columns, self._drop):
+            low, high = np.searchsorted(self._chosen, [start, start + batch.num_rows])
+            rows = self._chosen[low:high] - start
+            start += batch.num_rows
+            if len(rows):
+                yield batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+
+    def numbers(self, start: int, records: int) -> NDArray[np.int64]:
+        """Return the numbers, in the table, of a run of the sampled records."""
+        return self._chosen[start : start + records]
 
 
 def _told_apart(truth: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-    """The columns in which every record's true value is one of the published domain."""
+    """Return the columns in which every record's true value is in the published domain."""
     return {name: found for name, found in truth.items() if (found >= 0).all()}
 
 
 def _term_columns(draft: Draft) -> set[str]:
-    return {s.name for s in draft.statements if s.side is not None and not s.hides}
+    return {s.name for s in draft.statements if not s.hides and s.side is not None}
 
 
 @dataclass(frozen=True)
 class _Possible:
-    """The values that records' cells leave possible, one row a record, with the likelihood of the cell under each.
+    """The possible values of records' cells, one row a record, with their likelihoods.
 
     Shorter rows are filled up with a weight of 0. Values that a row does not list have the likelihood `floor`.
     """
@@ -255,18 +314,27 @@ class _Possible:
         weight[found.owner, place] = found.weight
         return cls(value[number], weight[number], found.floor)
 
+    @property
+    def width(self) -> int:
+        """Return the largest number of values in a row."""
+        return int(self.value.shape[1])
+
+    def people(self, most: int, beside: int = 1) -> int:
+        """Return for how many people cells are simulated: fewer if each leaves very many values possible."""
+        return min(most, max(LEAST, PRODUCTS // (self.width * beside)))
+
     def first(self, records: int) -> _Possible:
         return _Possible(self.value[:records], self.weight[:records], self.floor)
 
     def listed(self, d: int) -> _Possible:
-        """The same with every value listed, where those that are not have a chance too."""
+        """Return the same with every value listed, if unlisted values have a positive probability."""
         if not self.floor > 0:
             return self
         dense = self.dense(d)
         return _Possible(np.broadcast_to(np.arange(d), dense.shape), dense, 0.0)
 
     def dense(self, d: int) -> NDArray[np.float64]:
-        """(records, d): the likelihood of every record's cell under every value."""
+        """Return a (records, d) array: the likelihood of every record's cell under every value."""
         out = np.full((len(self), d), self.floor)
         row = np.broadcast_to(np.arange(len(self))[:, None], self.value.shape)
         kept = self.weight > 0
@@ -274,19 +342,19 @@ class _Possible:
         return out
 
     def at(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The likelihood of every record's cell under one value each."""
+        """Return the likelihood of every record's cell under one value each."""
         here = (self.value == codes[:, None]) & (self.weight > 0)
         return np.asarray(np.where(here.any(axis=1), (self.weight * here).sum(axis=1), self.floor))
 
 
 def _certain(belief: NDArray[np.float64], values: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
-    """The share of records whose true value is believed with certainty."""
+    """Return the share of records whose true value is believed with certainty."""
     best, sure = _believed(belief)
     return float((sure & (values[np.arange(len(truth)), best] == truth)).mean()) if len(truth) else 0.0
 
 
 def _believed(belief: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where the likeliest value stands, and whether it is certain. Nobody is sure of what nothing speaks for."""
+    """Return the likeliest value, and whether it is certain. Without evidence nothing is certain."""
     best = belief.argmax(axis=1)
     return best, belief[np.arange(len(best)), best] >= CERTAIN * np.maximum(belief.sum(axis=1), 1e-300)
 
@@ -298,10 +366,10 @@ def _newly_certain(
     values: NDArray[np.int64],
     truth: NDArray[np.int64],
     people: int,
+    proof: float = PROOF,
 ) -> float:
-    """The share of records whose true value is believed with certainty, and was not nearly so by the own cell alone:
-    as far as certainty with so many others behind it (`support`, of every value) proves right. Records may be those of
-    fewer people, again and again."""
+    """Return the share of records whose true value becomes certain and was not nearly certain from its own cell, if
+    such certainty with so much `support` proves right. Records may be repeated."""
     if not len(truth):
         return 0.0
     row, (best, sure) = np.arange(len(truth)), _believed(belief)
@@ -311,12 +379,21 @@ def _newly_certain(
     before, right = before[sure], values[row, best][sure] == truth[sure]
     found, good = np.bincount(strength, minlength=1), np.bincount(strength, right, 1)
     by_chance, spread = np.bincount(strength, before, 1), np.bincount(strength, before * (1 - before), 1)
-    proven = (good - by_chance) * np.sqrt(min(1.0, people / len(truth))) >= PROOF * np.sqrt(spread)
-    return float(good[proven & (good >= RIGHT * found)].sum() / len(truth))
+    proven = (good - by_chance) * np.sqrt(min(1.0, people / len(truth))) >= proof * np.sqrt(spread)
+    slack = max(0.0, -proof) * np.sqrt(found * RIGHT * (1 - RIGHT))
+    return float(good[proven & (good >= RIGHT * found - slack)].sum() / len(truth))
 
 
-def _told(own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.int64], d: int, others: int) -> float:
-    """The share of people who are certain from their own cell and from the other column's, and not from their own.
+def _told(
+    own: _Possible,
+    other: _Possible,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    d: int,
+    others: int,
+    proof: float = PROOF,
+) -> float:
+    """Return the share of people who are certain from both columns' cells, but not from their own cell.
 
     Rows are of the people in their order, and again from the first. Of the other people's pairs only those are looked
     up that both cells leave possible.
@@ -336,12 +413,12 @@ def _told(own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.
     belief[belief < 1e-12 * max(1e-300, float(belief.max(initial=0.0)))] = 0.0
     largest = np.maximum(other.weight.max(axis=1), other.floor)
     support = expected / np.maximum(largest, 1e-300)[:, None]
-    return _newly_certain(own.weight * usual, belief, support, own.value, my_a, len(a))
+    return _newly_certain(own.weight * usual, belief, support, own.value, my_a, len(a), proof)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """How often pairs of values occur: a table of all, or where these are too many, of those that occur."""
+    """The counts of pairs of values: a table of all, or if these are too many, of those that occur."""
 
     keys: NDArray[np.int64] | None
     counts: NDArray[np.float64]
@@ -360,124 +437,137 @@ class _Pairs:
         return np.where(self.keys[place] == keys, self.counts[place], 0.0)
 
 
-# ---------------------------------------------------------------------- a first look at few people
+# ---------------------------------------------------------------------- what the holder reads
 
 
-SCREENED = 1_000
-"""People who are asked."""
-MOST_VALUES = 64
-"""Values of a domain that is screened; larger ones are looked at closely."""
-COUNTED_TOGETHER = 400
-"""Combinations of values up to which columns are counted as one."""
-DEVIATIONS = 5.0
-UNSEEN = 20.0
-"""People whom a share means on average that may not show one."""
-SLACK = 1e-3
-"""By how much certainty and its support may fall short, for rounding."""
+DEVIATIONS = 2.0
+"""Standard errors that are counted against the holder."""
+GROUPS = 4
+"""Groups with a problem of their own, two lines each; the others are counted, so that ten lines are never exceeded."""
+NAMED = 6
+"""Names in one list, before the rest is counted."""
 
 
-class Screen:
-    """The cells of a few people in every column, and what everybody has, as tables: most pairs of a wide table disclose
-    nothing, and a few people show it.
+@dataclass(frozen=True)
+class Told:
+    """What one published column discloses about another."""
 
-    What is counted is what `told` counts, on fewer people, and never less. A pair is let go only if its share lies five
-    standard deviations below the limit; every other one is looked at closely.
-    """
+    protected: str
+    by: str
+    more: float
+    """People whose true value is believed with certainty, and not by their own cell: expected over the design."""
+    alone: float
+    """People whose own cell makes it certain."""
+    asked: int
+    """Imagined people whose secrets were asked for."""
+    people: int
+    """People of the release, each of whom is drawn for once."""
 
-    def __init__(
-        self,
-        truth: Mapping[str, NDArray[np.int64]],
-        likelihoods: Mapping[str, NDArray[np.float64]],
-        *,
-        certain: float,
-        support: float,
-        right: float,
-    ) -> None:
-        """`likelihoods` of a column's values under each person's cell, (values, people), for the first people."""
-        self._certain = certain - SLACK
-        self._support = support - SLACK
-        self._right = right
-        self._weights = {name: table.astype(np.float32) for name, table in likelihoods.items()}
-        self._n = len(next(iter(likelihoods.values())).T) if likelihoods else 0
-        self._codes = {name: truth[name].astype(np.uint8) for name in likelihoods}
-        self._asked = {name: np.resize(truth[name], self._n) for name in likelihoods}
-        self._mine = {name: table[self._asked[name], np.arange(self._n)] for name, table in self._weights.items()}
-        self._largest = {name: table.max(axis=0) for name, table in self._weights.items()}
+    @property
+    def share(self) -> float:
+        """Return the share of people who are certain from both columns."""
+        return min(1.0, self.more + self.alone)
 
-    def loud(self, owns: Collection[str], names: Sequence[str], most: float) -> set[tuple[str, str]]:
-        """Ordered pairs (protected, other) that may exceed the limit."""
-        out = {(own, other) for own in owns for other in names if own != other and not {own, other} <= {*self._weights}}
-        known = [name for name in names if name in self._weights]
-        asked = {name for name in known if name in owns}
-        for one, other, pairs in self._pairs(known, asked):
-            for own, by, table in ((one, other, pairs), (other, one, pairs.T)):
-                if own in asked and self._may_exceed(self._share(own, by, table), most):
-                    out.add((own, by))
-        return out
+    @property
+    def at_most(self) -> float:
+        """Return the share plus two standard errors."""
+        more = min(1.0, max(0.0, self.more))
+        return more + DEVIATIONS * float(
+            np.sqrt(more * (1 - more) * (1 / max(1, self.people) + 1 / max(1, self.asked)))
+        )
 
-    def _may_exceed(self, share: float, most: float) -> bool:
-        error = max(DEVIATIONS * float(np.sqrt((share + most) / max(1, self._n))), UNSEEN / max(1, self._n))
-        return share + error > most
+    @property
+    def both(self) -> frozenset[str]:
+        return frozenset((self.protected, self.by))
 
-    def _pairs(self, names: Sequence[str], owns: Collection[str]) -> Iterator[tuple[str, str, NDArray[np.float32]]]:
-        """Two columns, of which one is among `owns`, and how often a value of one stands beside a value of the other.
 
-        Columns of few values are counted together, and what two of them have in common is summed from that.
-        """
-        bundles = self._bundles(sorted(names, key=lambda name: name not in owns))
-        keys = [self._key(bundle) for bundle in bundles]
-        for at, one in enumerate(bundles):
-            for beside, other in enumerate(bundles[at:], at):
-                columns = one if beside == at else [*one, *other]
-                if not any(name in owns for name in columns):
-                    break
-                sizes = [len(self._weights[name]) for name in columns]
-                key = keys[at] if beside == at else keys[at] * np.uint32(prod(sizes[len(one) :])) + keys[beside]
-                found = np.bincount(key, minlength=prod(sizes)).reshape(sizes)
-                for i, first in enumerate(one):
-                    for j in range(i + 1 if beside == at else len(one), len(columns)):
-                        if first in owns or columns[j] in owns:
-                            others = tuple(k for k in range(len(columns)) if k not in (i, j))
-                            yield first, columns[j], found.sum(axis=others).astype(np.float32)
+def least_refused(most: float, people: int, asked: int) -> float:
+    """Return the smallest expected share that is refused with this limit and number of people: the smaller root of
+    (most - x)^2 = 4 c x (1 - x)."""
+    c = DEVIATIONS**2 * (1 / max(1, people) + 1 / max(1, asked))
+    half = most + c / 2
+    return float((half - np.sqrt(max(0.0, half**2 - (1 + c) * most**2))) / (1 + c))
 
-    def _bundles(self, names: Sequence[str]) -> list[list[str]]:
-        """Neighbouring columns whose values have few combinations."""
-        out: list[list[str]] = []
-        room = 0
-        for name in names:
-            room //= len(self._weights[name])
-            if room:
-                out[-1].append(name)
-            else:
-                out.append([name])
-                room = COUNTED_TOGETHER // len(self._weights[name])
-        return out
 
-    def _key(self, names: Sequence[str]) -> NDArray[np.uint32]:
-        """One number for what everybody has in these columns."""
-        key = self._codes[names[0]].astype(np.uint32)
-        for name in names[1:]:
-            key = key * np.uint32(len(self._weights[name])) + self._codes[name]
-        return key
+def cover(found: Sequence[Told], order: Callable[[str], int]) -> dict[str, list[Told]]:
+    """Return a few columns without which no pair remains, each with its pairs: those in most pairs first, then those
+    that disclose more, then later columns."""
+    left, out = list(found), {}
+    while left:
+        pairs: dict[str, set[frozenset[str]]] = {}
+        weight: dict[str, float] = {}
+        for one in left:
+            for name in one.both:
+                pairs.setdefault(name, set()).add(one.both)
+                weight[name] = weight.get(name, 0.0) + one.more
+        best = max(pairs, key=lambda name: (len(pairs[name]), round(weight[name], 9), order(name)))
+        out[best] = sorted((one for one in left if best in one.both), key=lambda one: -one.more)
+        left = [one for one in left if best not in one.both]
+    return out
 
-    def _share(self, own: str, by: str, pairs: NDArray[np.float32]) -> float:
-        """The share of people who may be certain of the truth from their own cell and another column's, and not nearly
-        so from their own."""
-        row, truth = np.arange(self._n), self._asked[own]
-        expected = pairs @ self._weights[by]
-        expected[truth, row] -= self._mine[by]
-        belief = self._weights[own] * expected
-        sure = np.flatnonzero(belief.max(axis=0) >= self._certain * np.maximum(belief.sum(axis=0), 1e-30))
-        if not len(sure):
-            return 0.0
-        best = belief[:, sure].argmax(axis=0)
-        behind = expected[best, sure] / np.maximum(self._largest[by][sure], 1e-30)
-        usual = self._weights[own][:, sure] * np.bincount(self._codes[own], minlength=len(expected))[:, None]
-        alone = usual[best, np.arange(len(sure))] / np.maximum(usual.sum(axis=0), 1e-30)
-        kept = (behind >= self._support) & (alone < self._right + SLACK)
-        right = kept & (best == truth[sure])
-        strength = np.floor(np.log2(np.maximum(behind, 1.0))).astype(np.int64)
-        found = np.bincount(strength[kept], minlength=1)
-        good = np.bincount(strength[right], minlength=len(found))
-        by_chance = DEVIATIONS * np.sqrt(found * self._right * (1 - self._right))
-        return float(good[good >= self._right * found - by_chance].sum() / self._n)
+
+def disclosing_groups(found: Sequence[Told]) -> list[list[Told]]:
+    """Return the pairs of every group of columns that are linked by disclosure, the strongest first."""
+    groups: list[tuple[set[str], list[Told]]] = []
+    for one in found:
+        linked = [group for group in groups if group[0] & one.both]
+        groups = [group for group in groups if group not in linked]
+        names = set(one.both).union(*(group[0] for group in linked))
+        groups.append((names, [one, *(pair for group in linked for pair in group[1])]))
+    pairs = [sorted(group[1], key=lambda one: -one.more) for group in groups]
+    return sorted(pairs, key=lambda group: -group[0].more)
+
+
+def refused(found: Sequence[Told], hidden: Collection[str], order: Sequence[str], policy: Policy) -> PolicyError:
+    """Return the refusal of a draft whose columns disclose each other: `hidden` are the protected ones."""
+    groups = disclosing_groups(found)
+    problems = [
+        Problem("together", describe_group(group, order, policy), _ways_out(group, hidden, order, policy))
+        for group in groups[:GROUPS]
+    ]
+    if rest := groups[GROUPS:]:
+        columns = {name for group in rest for one in group for name in one.both}
+        more = "1 more group" if len(rest) == 1 else f"{len(rest)} more groups"
+        problems.append(Problem("together", f"and {more} of {len(columns)} columns."))
+    most = min(1.0, max(one.at_most for one in found) + 0.01)
+    accept = f"[dependence] most = {most:.2f} accepts {'it' if len(groups) == 1 else 'all of it'}."
+    last = problems[-1]
+    problems[-1] = Problem(last.where, last.message, f"{last.hint} {accept}".strip())
+    return PolicyError(problems, source=policy.source)
+
+
+def describe_group(group: Sequence[Told], order: Sequence[str], policy: Policy) -> str:
+    """Describe which columns disclose each other, and how much the worst pair does."""
+    worst = group[0]
+    names = _members({name for one in group for name in one.both}, order, policy)
+    return (
+        f"{list_names(names)} disclose each other: {worst.protected!r} is certain for {worst.share:.0%} of the "
+        f"people if {worst.by!r} is known, and for {worst.alone:.0%} if it is not."
+    )
+
+
+def _ways_out(group: Sequence[Told], hidden: Collection[str], order: Sequence[str], policy: Policy) -> str:
+    names = sorted({name for one in group for name in one.both}, key=order.index)
+    few = cover(group, order.index)
+    one = len(names) == 2
+    leave = _members(few, order, policy)
+    dropped = " or ".join(map(repr, names)) if one else list_names(leave)
+    open_ = sorted({pair.by for pair in group if pair.by not in hidden}, key=order.index)
+    return (
+        f"Protect them as one column (together = {value(_members(names, order, policy))} above [attributes]), or "
+        f"drop {dropped}"
+    ) + (f", or protect {list_names(open_)} too." if open_ else ".")
+
+
+def _members(names: Collection[str], order: Sequence[str], policy: Policy) -> list[str]:
+    """Return columns of the table: for a composite its members."""
+    found = sorted(names, key=order.index)
+    return [member for name in found for member in policy.composites.get(name, (name,))]
+
+
+def list_names(names: Sequence[str], most: int = NAMED) -> str:
+    """Return some names in quotes, as in a sentence, and the number of others."""
+    shown = [repr(name) for name in names[:most]]
+    if len(names) > most:
+        return ", ".join(shown) + f" and {len(names) - most} more"
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]

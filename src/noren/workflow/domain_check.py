@@ -1,8 +1,8 @@
-"""Whether a release lists no value but those that its cells show or its policy declares.
+"""Checks that a release lists only values that its cells show or its policy declares.
 
 A list of values is a place where a forger can write. A value taken from the data must be shown by a cell; what lies
-under general values follows from the general values that cells show; what is declared is compared with the policy, and
-without one it is named as what only the policy can confirm.
+under generalised values follows from the generalised values that cells show; what is declared is compared with the
+policy, and without one it is named as what only the policy can confirm.
 """
 
 from __future__ import annotations
@@ -54,16 +54,18 @@ Tallies = Mapping[str, NDArray[np.int64]]
 
 
 def demand_legible(release: Release) -> None:
-    """Refuse labels of one column that look the same: cells that hold both would seem to hide something."""
+    """Refuse labels of one column that look the same, because cells with both would only seem protected."""
     for statement in release.statements:
         for labels in _labels(statement):
             if found := count_lookalikes(labels):
                 what = "a label looks" if found == 1 else f"{found:,} labels look"
-                raise ReleaseError(f"column {statement.name!r}: {what} like another one, or like nothing.", hint=AGAIN)
+                raise ReleaseError(
+                    f"column {statement.name!r}: {what} like another one, or like an empty cell.", hint=AGAIN
+                )
 
 
 def _labels(statement: Statement) -> Iterable[Sequence[str]]:
-    """The labels of a column that a reader must tell apart, list by list."""
+    """Return the labels of a column that a reader must distinguish, list by list."""
     column = statement.column
     if column.is_open:
         return
@@ -80,7 +82,7 @@ def _labels(statement: Statement) -> Iterable[Sequence[str]]:
 
 
 def tallied_columns(release: Release, policy: Policy | None) -> list[Statement]:
-    """The columns of which it must be known what their cells show."""
+    """Return the columns whose shown values must be counted."""
     chosen = []
     for one in release.statements:
         if one.column.is_open and one.form != "mean":
@@ -92,18 +94,18 @@ def tallied_columns(release: Release, policy: Policy | None) -> list[Statement]:
 
 
 def demand_shown(release: Release, tallies: Tallies) -> None:
-    """Refuse values, general values, means and groups that no cell shows and that are not declared."""
+    """Refuse values, generalised values, means and groups that no cell shows and that are not declared."""
     for statement in release.statements:
         if statement.name in tallies and (found := _hidden_words(release, statement, tallies[statement.name])):
             raise ReleaseError(f"column {statement.name!r}: {found}.", hint=AGAIN)
 
 
 def _hidden_words(release: Release, statement: Statement, tally: NDArray[np.int64]) -> str | None:
-    """What a column lists although nothing shows it; None where all is shown, or declared."""
+    """Describe what a column lists although nothing shows it; None if everything is shown or declared."""
     if isinstance(statement, MeanStatement):
         means = [mean for mean in statement.means if mean is not None]
         rises = all(a < b for a, b in pairwise(means)) and None not in statement.means[:-1]
-        return None if rises and tally.all() else "it lists means that no cell shows, or not in their order"
+        return None if rises and tally.all() else "it lists means that no cell shows, or not in order"
     if isinstance(statement, GroupStatement):
         tally = statement.table.totals  # that it fits the cells is judged with the requirements
     domain = statement.domain
@@ -118,18 +120,18 @@ def _hidden_words(release: Release, statement: Statement, tally: NDArray[np.int6
         unseen = unseen[_chance(release, statement, unseen) < BY_CHANCE]
     if len(unseen) and not _is_whole_range(domain, unseen):
         return f"it lists {len(unseen):,} values of the data that no cell shows"
-    return None if _is_sorted(domain) else "its values are not in their order"
+    return None if _is_sorted(domain) else "its values are not in order"
 
 
 def _unseen_terms(statement: Statement, tally: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether every term is shown or stands in the knowledge table."""
+    """Return whether every term is shown or in the knowledge table."""
     known = statement.column.knowledge
     named = set(known.terms) if isinstance(known, Knowledge) else set()
-    return (tally > 0) | np.array([term in named for term in statement.domain.values], bool)
+    return np.asarray((tally > 0) | np.array([term in named for term in statement.domain.values], bool))
 
 
 def _chance(release: Release, statement: Statement, unseen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """With which chance, at most, values that somebody has would be in no drawn cell."""
+    """Return an upper bound of the probability that an occurring value is in no drawn cell."""
     if not len(unseen):
         return np.zeros(0)
     assert statement.design is not None
@@ -140,7 +142,7 @@ def _chance(release: Release, statement: Statement, unseen: NDArray[np.int64]) -
 
 
 def _is_whole_range(domain: Domain, unseen: NDArray[np.int64]) -> bool:
-    """Whether values that no cell shows are declared ends, or whole numbers between shown ones, all of which stand."""
+    """Return whether unshown values are declared ends, or whole numbers between shown ones."""
     ends = {label for _, label in end_labels(domain.top, domain.bottom)}
     inner = [i for i, value in enumerate(domain.values) if value not in ends and value not in SPECIAL]
     left = {i for i in unseen.tolist() if domain.values[i] not in ends}
@@ -155,7 +157,7 @@ def _is_whole_range(domain: Domain, unseen: NDArray[np.int64]) -> bool:
 
 
 def _is_sorted(domain: Domain) -> bool:
-    """Whether values of the data stand in the one order that they have."""
+    """Return whether values from the data are in their canonical order."""
     if isinstance(domain, TupleDomain):
         return True  # by the places of their parts, which their members list
     listed = list(domain.values)
@@ -166,28 +168,28 @@ def _is_sorted(domain: Domain) -> bool:
 
 
 def _hidden_nodes(statement: NodeStatement, tally: NDArray[np.int64]) -> str | None:
-    """What a column of general values lists beside those of its cells."""
+    """Describe what a column of generalised values lists besides those of its cells."""
     nodes, domain = statement.listed, statement.domain
     if nodes is None:
         return None
     runs = [tuple(run) for run in nodes.runs]
     if not tally.all():
-        return f"it lists {int((tally == 0).sum()):,} general values that no cell shows"
+        return f"it lists {int((tally == 0).sum()):,} generalised values that no cell shows"
     if runs != sorted(runs):
-        return "its general values are not in their order"
+        return "its generalised values are not in order"
     if domain.integers is not None or domain.measure is not None:
-        return "its ends are not those of its general values" if unshown_ends(statement) is None else None
+        return "its ends differ from those of its generalised values" if unshown_ends(statement) is None else None
     if domain.hidden and not (names_all(statement) and stands_for_nodes(domain, nodes.labels)):
-        return "it lists values that none of its general values names"
+        return "it lists values that are part of none of its generalised values"
     covered = np.zeros(len(domain), bool)
     for run in runs:
         for start, stop in run:
             covered[start:stop] = True
-    return None if covered.all() or domain.source != "data" else "it lists values under no general value"
+    return None if covered.all() or domain.source != "data" else "it lists values without a generalised value"
 
 
 def names_all(statement: Statement) -> bool:
-    """Whether general values of texts name every value under them, but for those that stand for others."""
+    """Return whether generalised texts name every value under them, except placeholders."""
     if not isinstance(statement, NodeStatement) or statement.listed is None or statement.domain.source != "data":
         return True
     domain, labels = statement.domain, [unnumbered(label) for label in statement.listed.labels]
@@ -202,14 +204,14 @@ def names_all(statement: Statement) -> bool:
 
 
 def stands_for_nodes(domain: Domain, labels: Sequence[str]) -> bool:
-    """Whether every value that stands for others is called after a general value."""
+    """Return whether every placeholder is named after a generalised value."""
     known = {name for label in labels for name in (label, OTHERS + label)}
     return all(name.rstrip() in known or name in known for name in domain.hidden)
 
 
 def unshown_ends(statement: Statement) -> set[float] | None:
-    """The ends of base values that no general value says: declared ones, of top and bottom coding. None where an
-    edge is neither shown nor such an end."""
+    """Return ends of base values that no generalised value shows: declared ones, or top and bottom coding. None if an
+    edge is neither."""
     domain, nodes = statement.domain, statement.nodes
     if nodes is None or (domain.integers is None and domain.measure is None):
         return set()
@@ -235,7 +237,7 @@ def unshown_ends(statement: Statement) -> set[float] | None:
 
 
 def only_policy_confirms(release: Release) -> list[str]:
-    """What the release declares and neither its cells nor its rules show: sentences for a reader."""
+    """Return sentences about declarations that neither cells nor rules show, so that only the policy confirms them."""
     out = [f"the title {release.manifest.title[:60]!r}"] if release.manifest.title else []
     for statement in release.statements:
         column = statement.column
@@ -260,7 +262,8 @@ def only_policy_confirms(release: Release) -> list[str]:
 
 
 def other_domains(release: Release, policy: Policy, tallies: Tallies, truth: Truth | None) -> list[Verdict]:
-    """A failing verdict for every column whose values, hierarchy, distances or knowledge are not the policy's."""
+    """Return a failing verdict for every column whose values, hierarchy, distances or knowledge are not the
+    policy's."""
     out = []
     for statement in release.statements:
         declared = policy.attributes.get(statement.name)
@@ -270,24 +273,25 @@ def other_domains(release: Release, policy: Policy, tallies: Tallies, truth: Tru
         if found is None and truth is not None and statement.name in truth.source.columns:
             found = _not_in(truth.table.columns.get(statement.name), statement)
         if found is not None:
-            out.append(_verdict(statement.name, release.records, f"{statement.name!r}: {found}"))
+            out.append(refute("published-domain", statement.name, release.records, f"{statement.name!r}: {found}"))
     said = release.manifest.title
     if said != policy.title and policy.title:
-        out.append(_verdict("all columns", release.records, "the title is not the policy's"))
+        out.append(refute("published-domain", "all columns", release.records, "the title is not the policy's"))
     return out
 
 
-def _verdict(name: str, records: int, text: str) -> Verdict:
-    return Verdict("published-domain", name, 0.0, 1.0, False, "the release alone", records, records, text)
+def refute(model: str, column: str, records: int, text: str, asked: float = 0.0, found: float = 1.0) -> Verdict:
+    """Return a failing verdict on all records from the release."""
+    return Verdict(model, column, float(asked), float(found), False, "the release alone", records, records, text)
 
 
 def _unlike(statement: Statement, declared: Column, policy: Policy, tallies: Tallies) -> str | None:
-    """How a column differs from what the policy says of its values; None where it does not."""
+    """Describe how a column differs from the policy's description of its values; None if it does not."""
     column, name = statement.column, statement.name
     if column.is_open:
         listed = declared.values is not None or declared.edges is not None
         open_form = statement.form == "open"
-        return "it lists no values, and the policy declares them" if listed and open_form else None
+        return "it lists no values, although the policy declares them" if listed and open_form else None
     if statement.terms is not None:
         return _other_knowledge(statement, declared, policy)
     domain = column.domain
@@ -305,11 +309,11 @@ def _unlike(statement: Statement, declared: Column, policy: Policy, tallies: Tal
     if _takes_data(declared, policy.hierarchies.get(name)) and domain.source not in ("data", "hierarchy"):
         tally = statement.table.totals if isinstance(statement, GroupStatement) else tallies.get(name)
         if tally is not None and len(tally) == len(domain) and not (tally > 0).all():
-            return "it declares values that neither the policy names nor a cell shows"
+            return "it declares values that neither the policy lists nor a cell shows"
     if _takes_data(declared, policy.hierarchies.get(name)) and not names_all(statement):
-        return "it lists values that none of its general values names"
+        return "it lists values that are part of none of its generalised values"
     if not (unshown_ends(statement) or set()) <= {declared.top, declared.bottom}:
-        return "its ends are neither the policy's nor those of its general values"
+        return "its ends differ from those of the policy and of its generalised values"
     return _other_tree(declared, policy.hierarchies.get(name), column.tree, domain) or _other_distance(column, policy)
 
 
@@ -322,7 +326,8 @@ def _plain(values: Iterable[str]) -> list[str]:
 
 
 def _other_values(declared: Column, tree: Hierarchy | None, domain: Domain, general: bool) -> str | None:
-    """How a list of values differs from the declared one; values that no record has may lack under general ones."""
+    """Describe how a list of values differs from the declared one; values without records may be absent under
+    generalised ones."""
     listed = _plain(domain.values)
     if declared.edges is not None:
         if domain.edges != declared.edges or listed != list(bin_labels(declared.edges)):
@@ -335,7 +340,7 @@ def _other_values(declared: Column, tree: Hierarchy | None, domain: Domain, gene
             return "its values are not those that the policy declares"
     elif tree is not None and not domain.hidden and domain.measure is None and domain.integers is None:
         if tree.missing(domain.values):
-            return "it has values that the policy's hierarchy does not"
+            return "it has values that are not in the policy's hierarchy"
         if domain.source == "hierarchy" and set(listed) != set(_plain(tree.leaves)):
             return "its values are not the leaves of the policy's hierarchy"
     elif (
@@ -348,7 +353,7 @@ def _other_values(declared: Column, tree: Hierarchy | None, domain: Domain, gene
 
 
 def _fits_rule(declared: Column, domain: Domain) -> bool:
-    """Whether bins follow a rule as far as it says without the data: their width, or how many they are."""
+    """Return whether bins follow a rule, as far as this is known without the data: their width or number."""
     rule, _, argument = str(declared.bins).partition(":")
     if domain.edges is None or domain.measure is not None:
         return domain.edges is not None
@@ -361,7 +366,7 @@ def _fits_rule(declared: Column, domain: Domain) -> bool:
 
 
 def _other_tree(declared: Column, known: Hierarchy | None, tree: Hierarchy | None, domain: Domain) -> str | None:
-    """How a published hierarchy differs from the one that the policy gives or whose rule it states."""
+    """Describe how a published hierarchy differs from the policy's, or from the rule that it states."""
     if tree is None:
         return None
     spec = declared.hierarchy
@@ -381,7 +386,7 @@ def _other_tree(declared: Column, known: Hierarchy | None, tree: Hierarchy | Non
 
 
 def _is_general(level: Sequence[str], leaves: Sequence[str]) -> bool:
-    """Whether every label above a leaf is the leaf, an interval, a mask of it, or a number of records."""
+    """Return whether every label above a leaf is the leaf, an interval, a mask of it, or a number of records."""
     for label, leaf in zip(map(bare, level), map(bare, leaves), strict=True):
         few = label.removeprefix("fewer than ").removesuffix(" records")
         known = label in (leaf, *ANYTHING) or masks(label, leaf) or masks(unnumbered(label), unnumbered(leaf))
@@ -392,7 +397,7 @@ def _is_general(level: Sequence[str], leaves: Sequence[str]) -> bool:
 
 
 def _other_distance(column: Column, policy: Policy) -> str | None:
-    """How published distances differ from the policy's."""
+    """Describe how published distances differ from the policy's."""
     if column.distance == "equal":
         return None
     try:
@@ -408,7 +413,7 @@ def _same(one: NDArray | None, other: NDArray | None) -> bool:
 
 
 def _other_knowledge(statement: Statement, declared: Column, policy: Policy) -> str | None:
-    """How terms and what links them to labels differ from the policy's knowledge table."""
+    """Describe how terms or their knowledge table differ from the policy's."""
     known, told = policy.knowledge.get(statement.name), statement.column.knowledge
     if known is None or not isinstance(told, Knowledge):
         return "the policy has no knowledge table of it"
@@ -420,24 +425,25 @@ def _other_knowledge(statement: Statement, declared: Column, policy: Policy) -> 
 
 
 def _lines(knowledge: Knowledge) -> list[tuple[Any, ...]]:
-    """The lines of a knowledge table in one order; priors are made to sum to 1 again, so the last digits may differ."""
+    """Return the lines of a knowledge table in a fixed order; priors are normalised again, so the last digits may
+    differ."""
     columns = knowledge_rows(knowledge).values()
     rows = [[f"{cell:.11e}" if isinstance(cell, float) else cell or "" for cell in cells] for cells in columns]
     return sorted(zip(*rows, strict=True))
 
 
 def _not_in(truth: Column | None, statement: Statement) -> str | None:
-    """What a column lists although the original, as the policy reads it, does not have it."""
+    """Describe what a column lists although the original does not have it."""
     if truth is None or truth.is_open or statement.column.is_open or statement.terms is not None:
         return None
     own, domain = truth.domain, statement.domain
     if domain.hidden or domain.measure is not None or domain.integers is not None:
         return None  # which follows from its general values
     if not set(domain.values) <= set(own.values):
-        return "it lists values that the original, as the policy reads it, does not have"
+        return "it lists values that are not in the original"
     if domain.edges is not None and domain.edges != own.edges:
-        return "its bins are not those that the policy's rule makes of the original"
+        return "its bins differ from those that the policy's rule gives for the original"
     tree = statement.column.tree
     if tree is not None and truth.tree is not None and tree.levels != truth.tree.restricted(domain.values).levels:
-        return "its hierarchy is not what the policy's rule makes of the original"
+        return "its hierarchy differs from the one that the policy's rule gives for the original"
     return None

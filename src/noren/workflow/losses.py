@@ -1,4 +1,4 @@
-"""What generalisation and left-out terms cost, in all the metrics that apply to a table."""
+"""Losses by generalisation and suppressed terms, in all metrics that apply to a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from noren.statements import TermCells
 
 
 def losses_of(view: GeneralTable) -> dict[str, float]:
-    """Every metric that the table has columns for, and its classes."""
+    """Return every metric for which the table has columns, and its classes."""
     out: dict[str, float] = {}
     for name, metric in GENERAL_METRICS.items():
         with suppress(QueryError):
@@ -38,7 +38,7 @@ def term_losses(
     view: GeneralTable,
     requirements: Sequence[Model] = (),
 ) -> dict[str, float]:
-    """What left-out terms cost, and how far beliefs rise all the same; means over the knowledge tables.
+    """Return the loss of suppressed terms, and the remaining rise of beliefs; means over the knowledge tables.
 
     The figures are taken from the sets before and after, not from what a search says of itself.
     """
@@ -71,7 +71,7 @@ def beliefs_before(
     view: GeneralTable,
     requirements: Sequence[Model] = (),
 ) -> dict[str, float]:
-    """How far beliefs would rise if the table were published as it is: raw quasi-identifiers, all terms."""
+    """Return how much beliefs would rise if the table were published unchanged."""
     terms = records.terms
     if not terms:
         return {}
@@ -84,7 +84,8 @@ def beliefs_before(
 
 
 def rises(found: Sequence[BeliefChange]) -> dict[str, float]:
-    """Belief change (equation 1): mean over records, mean over groups, maximum; the worst of all knowledge tables."""
+    """Return the belief change (equation 1): mean over records, mean over groups, maximum; the worst of all knowledge
+    tables."""
     return {
         "belief_rise_mean_loss": max(change.mean_over_records for change in found),
         "belief_rise_of_groups_loss": max(change.mean_over_groups for change in found),
@@ -93,14 +94,14 @@ def rises(found: Sequence[BeliefChange]) -> dict[str, float]:
 
 
 def published_groups(view: GeneralTable) -> NDArray[np.int64]:
-    """The group of every record as a reader sees it; -1 for records that are not published."""
+    """Return the published group of every record; -1 for records that are not published."""
     group = np.full(view.n, -1, np.int64)
     group[view.keep] = view.classes
     return group
 
 
 def original_groups(view: GeneralTable) -> NDArray[np.int64]:
-    """The records that share all quasi-identifiers in the original."""
+    """Return groups of records that share all quasi-identifiers in the original."""
     columns = view.quasi_columns()
     return row_numbers([column.truth for column in columns], [len(column.domain) for column in columns], view.n)
 
@@ -120,6 +121,6 @@ def _believed(
 
 
 def _alpha(names: Sequence[str], knowledge: Knowledge, priors: Mapping[str, Overall]) -> NDArray[np.float64]:
-    """What was believed before: the priors of the knowledge table, else those of the original."""
+    """Return the prior beliefs: those of the knowledge table, otherwise those of the original."""
     found = priors[names[0]].shares if knowledge.priors is None else knowledge.priors
     return np.asarray(found, np.float64)

@@ -1,4 +1,4 @@
-"""Every model's achieved parameter: what a table reaches, whatever anybody asked of it.
+"""Measures the parameter that a table reaches in every model.
 
 Each model that makes a statement about a column is run with some parameter, and the figure that its verdict found is
 what the table achieves. The classes are gathered once for all of them.
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from noren.engines import Engine, engine_for
 from noren.errors import ModelDoesNotApply, QueryError, suggest_columns
 from noren.models import MODELS
-from noren.models.base import Check, Evidence, Model
-from noren.models.judgement import Judgement
+from noren.models.base import Check, Evidence, Judgement, Model
 from noren.policy.policy import Policy
 from noren.release.published import Published
 from noren.release.release import is_release, open_release
@@ -23,7 +22,7 @@ from noren.release.store import names_people
 from noren.results import Results, make_frame, one_line, plain
 from noren.schema.roles import Role
 from noren.sources.source import open_source
-from noren.workflow.foreign import SUPPRESSED, foreign_table, read_foreign
+from noren.workflow.foreign import SUPPRESSED, CellForm, describe_cells, foreign_table, read_foreign
 from noren.workflow.prepare import read_policy
 from noren.workflow.truth import overall_distributions
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a table achieves in one model, on one column or on its quasi-identifiers together."""
+    """The achieved parameter of one model, on one column or on the quasi-identifiers together."""
 
     column: str
     model: str
@@ -52,12 +51,12 @@ class Measure:
 
     @property
     def others(self) -> str:
-        """The model's other parameters in words."""
+        """Return the model's other parameters in words."""
         return ", ".join(f"{name} = {value}" for name, value in self.given.items())
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as plain data, for JSON."""
-        return plain(vars(self))
+        return dict(plain(vars(self)))
 
 
 COLUMNS: dict[str, type] = {
@@ -74,7 +73,7 @@ COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Measures(Results[Measure]):
-    """All figures of a table, and what they rest on."""
+    """The achieved parameters of a table in every model."""
 
     name: str = ""
     records: int = 0
@@ -83,12 +82,14 @@ class Measures(Results[Measure]):
     sensitive: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Models that make no statement about the table, and why."""
+    cells: tuple[str, ...] = ()
+    """How cells were read that are no single values."""
     counted: Literal["people", "rows"] = "people"
     """Whether the figures count people, or rows of people who may have several: then they say too much."""
 
     @property
     def found(self) -> tuple[Measure, ...]:
-        """The figures themselves."""
+        """Return the figures."""
         return tuple(self)
 
     @property
@@ -96,7 +97,7 @@ class Measures(Results[Measure]):
         return make_frame(COLUMNS, (vars(one) | {"given": one.others} for one in self))
 
     def value(self, model: str, column: str | None = None, **given: Any) -> float:
-        """One figure: the first with this model, column and other parameters."""
+        """Return one figure: the first with this model, column and other parameters."""
         for one in self:
             same = all(one.given.get(name) == value for name, value in given.items())
             if one.model == model and column in (None, one.column) and same:
@@ -110,6 +111,7 @@ class Measures(Results[Measure]):
             "suppressed": self.suppressed,
             "quasi_identifiers": list(self.quasi),
             "sensitive": list(self.sensitive),
+            "cells": list(self.cells),
             "counted": self.counted,
             "measures": [one.to_dict() for one in self],
             "skipped": dict(self.skipped),
@@ -131,13 +133,16 @@ def measure(
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     suppressed: str | None = SUPPRESSED,
+    cells: Mapping[str, CellForm] | None = None,
     engine: str | Engine | None = None,
 ) -> Measures:
     """Measure a release, or any table with a policy or with the names of its columns.
 
     `suppressed` is what another tool wrote into all quasi-identifiers of a record that it dropped; such rows belong
-    to no class. People are counted where the policy names their key and the table has it; a release leaves the key
-    out, so where its people may have several rows the figures are of rows, and say so.
+    to no class. `cells` says what the cells of a table's sensitive columns are ("values", "sets", "shuffled"); those
+    that are all written as sets are read as sets without it. People are counted where the policy names their key and
+    the table has it; a release leaves the key out, so where its people may have several rows the figures are of rows,
+    and say so.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -160,23 +165,21 @@ def measure(
         return _measured(_in_roles(release, roles), engine, several=not release.manifest.rows_are_people)
     if policy is None and not (quasi or sensitive):
         raise QueryError(
-            "which columns find people and which are secret is not known.",
-            hint="Give a policy, or name quasi-identifiers and sensitive columns.",
+            "quasi-identifiers and sensitive columns are not known.",
+            hint="Give a policy, or list quasi-identifiers and sensitive columns.",
         )
     if policy is not None and not (quasi or sensitive):
-        foreign = foreign_table(table, policy, suppressed=suppressed)
-        people = names_people(foreign.store)
-        return _measured(foreign, engine, people=people, several=bool(policy.people.key) and not people)
+        foreign = foreign_table(table, policy, suppressed=suppressed, cells=cells)
+        return _measured_table(foreign, policy.people.key, engine)
     source = open_source(table)
     named = _named(source.columns, quasi, sensitive)
     key = () if policy is None else policy.people.key
-    foreign = read_foreign(source, named, people=key, suppressed=suppressed)
-    people = names_people(foreign.store)
-    return _measured(foreign, engine, people=people, several=bool(key) and not people)
+    foreign = read_foreign(source, named, people=key, suppressed=suppressed, cells=cells)
+    return _measured_table(foreign, key, engine)
 
 
 def _in_roles(published: Published, roles: Mapping[str, Role]) -> Published:
-    """The same cells, with other roles of some columns."""
+    """Return the same cells, with other roles of some columns."""
     changed = {}
     for statement in published.statements:
         if statement.name in roles:
@@ -198,12 +201,24 @@ def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str
     return roles
 
 
+def _measured_table(foreign: Published, key: Sequence[str], engine: str | Engine | None) -> Measures:
+    """The same of a table that another tool made, where `key` may say whose row each is."""
+    people, cells = names_people(foreign.store), describe_cells(foreign)
+    return _measured(foreign, engine, people=people, several=bool(key) and not people, cells=cells)
+
+
 def _measured(
-    published: Published, engine: str | Engine | None, *, people: bool = False, several: bool = False
+    published: Published,
+    engine: str | Engine | None,
+    *,
+    people: bool = False,
+    several: bool = False,
+    cells: Sequence[str] = (),
 ) -> Measures:
-    """Every model that says something about the table, with parameters that do not matter.
+    """Return every model that applies to the table, with arbitrary parameters.
 
     With `people`, the store says whose row each is; with `several`, people may have several rows and nobody knows.
+    `cells` says how cells were read.
     """
     asked = [model for model in candidates(published) if "prior" in model.needs]
     overall = overall_distributions(published, asked)
@@ -244,12 +259,13 @@ def _measured(
         quasi=evidence.quasi_identifiers(),
         sensitive=tuple(statement.name for statement in evidence.secrets()),
         skipped=skipped,
+        cells=tuple(cells),
         counted="rows" if several else "people",
     )
 
 
 def _reachable(found: Sequence[Measure]) -> list[Measure]:
-    """The figures, without those of a larger l than the first that no parameter reaches."""
+    """Return the figures, without those for l beyond the first that no parameter reaches."""
     out: list[Measure] = []
     ended: set[tuple[str, str]] = set()
     for one in found:
@@ -264,7 +280,7 @@ def _reachable(found: Sequence[Measure]) -> list[Measure]:
 
 
 def candidates(published: Published) -> list[Model]:
-    """All models that may say something about the table and its secrets, each with parameters that do not matter."""
+    """Return all models that may apply to the table and its secrets, each with arbitrary parameters."""
     evidence = Evidence(published.by_name, {})
     out: list[Model] = []
     for statement in (None, *evidence.secrets()):
@@ -276,7 +292,7 @@ def candidates(published: Published) -> list[Model]:
 
 
 def _check(model: Model, evidence: Evidence, skipped: dict[str, str]) -> Check | None:
-    """The check whose figure is what a column achieves; None, and the reason noted, where the model does not apply."""
+    """Return the check that measures a column; None, with the reason noted, if the model does not apply."""
     name, _, way = model.identity.partition("/")
     called = " on ".join([name if way in ("", "equal") else f"{name} ({way})", *model.on])
     if "order" in model.needs and not evidence.columns[model.on[0]].column.is_ordered:

@@ -1,4 +1,4 @@
-"""What whoever knows the method learns about everybody, judged with the original.
+"""The requirement on the mechanism, checked with the original.
 
 The requirement `mechanism` limits the belief. Without it too nobody's secret that classes protect may be certain by
 replaying the method, unless the policy says `mechanism = "ignored"`.
@@ -13,6 +13,7 @@ from typing import Any
 
 from noren.engines import Records
 from noren.errors import RequirementNotMet
+from noren.methods.blind import CLASS_SIZE
 from noren.methods.mechanism.judge import CHOSEN, Replay, guarding, rule_of
 from noren.methods.mechanism.rule import Rule
 from noren.methods.mechanism.sight import largest_share
@@ -22,14 +23,17 @@ from noren.policy.policy import Policy
 from noren.release.published import Published
 from noren.release.store import names_people
 
-INSTEAD = 'Use blind = true of "mondrian" or "hilbert", or [method] name = "auto", which keeps to methods that meet it.'
+INSTEAD = (
+    'Use "mondrian" or "hilbert" with blind = true, or [method] name = "auto", which tries only methods that meet it.'
+)
 BLIND = (
-    'Use [method] name = "hilbert", or "mondrian" with blind = true; mechanism = "ignored" publishes it all the same.'
+    'Use [method] name = "hilbert", or "mondrian" with blind = true; mechanism = "ignored" publishes it without '
+    "this check."
 )
 
 
 def used_methods(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The methods of a policy that form classes, with their settings and what they came to."""
+    """Return the methods of a policy that form classes, with their settings and published facts."""
     return [
         (part.method.name, part.method.settings | (dict(facts) if part.method.forms_classes else {}))
         for part in policy.parts
@@ -38,7 +42,7 @@ def used_methods(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Ma
 
 
 def settings_of(policy: Policy | None, name: str) -> dict[str, Any]:
-    """How the policy sets a method that a release names."""
+    """Return the policy's settings of a method that a release names."""
     methods = () if policy is None else policy.methods
     return next((dict(method.settings) for method in methods if method.name == name and not method.chooses), {})
 
@@ -50,7 +54,7 @@ def with_mechanism(
     requirements: Sequence[Model],
     methods: Sequence[tuple[str, Mapping[str, Any]]],
 ) -> list[Verdict]:
-    """The verdicts, with those on the mechanism settled by the original."""
+    """Return the verdicts, with those on the mechanism decided by the original."""
     asked = {(model.model, name): model for model in requirements if model.of_mechanism for name in model.on}
     if not asked:
         return list(verdicts)
@@ -69,8 +73,8 @@ def _rule(methods: Sequence[tuple[str, Mapping[str, Any]]]) -> Rule:
         if (rule := rule_of(name, settings)) is not None:
             return rule
     raise RequirementNotMet(
-        "the method does not say how it is replayed, so nobody can say what it reveals.",
-        hint="Leave the requirement mechanism out, or use another method.",
+        "the method cannot be replayed, so it is not known what it discloses.",
+        hint="Remove the requirement mechanism, or use another method.",
     )
 
 
@@ -79,7 +83,8 @@ def _rule(methods: Sequence[tuple[str, Mapping[str, Any]]]) -> Rule:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What replaying the method gives away about one secret. For the holder alone: it rests on the original."""
+    """What replaying the method discloses about one secret. For the holder only, because it is computed from the
+    original."""
 
     column: str
     method: str
@@ -94,16 +99,16 @@ class Replayed:
 
     @property
     def sentence(self) -> str:
-        """In plain words."""
+        """Return the result in plain words."""
         who = f"{self.column!r} with more than {_up(self.belief or 0.0):g}"
         if self.bounded and self.belief is None:
-            return f"Somebody who replays the method learns nothing more about {self.column!r}: {self.says}."
+            return f"Replaying the method discloses nothing more about {self.column!r}: {self.says}."
         if self.bounded:
-            return f"Somebody who replays the method believes nobody's {who}."
-        known = "" if self.belief is None else f"; the largest belief that was computed is {_up(self.belief):g}"
+            return f"Somebody who replays the method believes no person's {who}."
+        known = "" if self.belief is None else f"; the largest computed belief is {_up(self.belief):g}"
         return (
-            f'mechanism = "ignored": somebody who replays the method may know somebody\'s {self.column!r} for certain'
-            f"{known}."
+            f'mechanism = "ignored": somebody who replays the method may know {self.column!r} of some people for '
+            f"certain{known}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,13 +123,14 @@ def _up(belief: float) -> float:
 
 
 def guarded_rules(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Rule | None, str, Sequence[Model]]]:
-    """Every secret that classes protect: method, rule, column and requirements."""
+    """Return every secret that classes protect: method, rule, column and requirements."""
     out: list[tuple[str, Rule | None, str, Sequence[Model]]] = []
     for part in policy.parts:
         if not part.method.forms_classes:
             continue
         chosen = facts.get(CHOSEN) if part.method.chooses else None
-        rule = part.method.mechanism() if chosen is None else rule_of(str(chosen), facts)
+        known = chosen is None and CLASS_SIZE not in facts
+        rule = part.method.mechanism() if known else rule_of(part.method.name, {**part.method.settings, **facts})
         asked = [model for model in part.requirements if not model.of_mechanism]
         for name in part.columns:
             if policy.attributes[name].role.needs_requirement and guarding(asked, name):
@@ -133,7 +139,7 @@ def guarded_rules(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, R
 
 
 def demand_bounded(policy: Policy) -> None:
-    """Refuse a method by which secrets that classes protect may be known for certain, before any data is read."""
+    """Refuse a method for which no bound is known, before any data is read."""
     for method, rule, name, _ in guarded_rules(policy, {}) if policy.mechanism == "judged" else []:
         if rule is None or not rule.bounded:
             raise RequirementNotMet(
@@ -144,18 +150,18 @@ def demand_bounded(policy: Policy) -> None:
 
 
 def demand_uncertain(found: Sequence[Replayed], policy: Policy) -> None:
-    """Refuse a release by which somebody who replays the method knows a secret for certain."""
+    """Refuse a release if somebody who replays the method knows a secret for certain."""
     for one in found if policy.mechanism == "judged" else []:
         if one.certain:
             raise RequirementNotMet(
-                f"{one.certain:,} people's {one.column!r} may be certain to somebody who replays {one.method!r}, so "
-                f"nothing is published: {one.says}.",
+                f"somebody who replays {one.method!r} may know {one.column!r} of {one.certain:,} people for "
+                f"certain, so nothing is published: {one.says}.",
                 hint=BLIND,
             )
 
 
 def replay_methods(published: Published, table: Records, policy: Policy, facts: Mapping[str, Any]) -> list[Replayed]:
-    """What replaying the methods gives away about every secret that classes protect."""
+    """Return what replaying the methods discloses about every secret that classes protect."""
     out = []
     unnamed = table.people is not None and not names_people(published.store)
     for method, rule, name, asked in guarded_rules(policy, facts):
@@ -163,7 +169,7 @@ def replay_methods(published: Published, table: Records, policy: Policy, facts: 
         if unnamed and rule is not None and not rule.silent:
             continue  # a release does not say which class holds whom, and classes are made of people
         if rule is None:
-            out.append(Replayed(name, method, "the method does not say how it is replayed", None, False, 0))
+            out.append(Replayed(name, method, "the method cannot be replayed", None, False, 0))
         elif (statement.is_exact or statement.nodes is not None) and not statement.column.is_open:
             out.append(_replayed(Replay(published, table, asked, rule), method, name))
         else:

@@ -1,4 +1,4 @@
-"""What all rows of a person tell together (DEFINITIONS 8.1): judged with the original, for people with several rows.
+"""Checks all rows of a person together, with the original (DEFINITIONS 8.1).
 
 Somebody who knows the quasi-identifiers of all of a person's rows finds for each row the classes that could hold it.
 What the rows leave possible together is what the person can have; whoever could have all of the rows could be the
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Records
-from noren.engines.finding import Finder, exact_nodes, numbered_sets
+from noren.engines.finding import Cover, row_classes
 from noren.engines.records import QUASI
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
@@ -28,7 +28,7 @@ from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.histograms import Histograms
 from noren.models.verdict import Verdict
-from noren.ragged import chosen, first_of, offsets_of, owners, row_numbers
+from noren.ragged import chosen, first_of, numbered_sets, offsets_of, owners
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import PeopleStore
@@ -38,12 +38,12 @@ EXCEPTIONS = 0.05
 """A secret is constant if at most this share of the people with several rows has several values of it."""
 AT_ONCE = 1 << 22
 """Beliefs that are worked out at once."""
-JUDGED = "all rows of a person were read together"
+JUDGED = "all rows of a person are checked together"
 INSTEAD = (
-    'Use [method] name = "mondrian", which keeps all rows of a person in one class; where that falls short, publish as '
-    "many rows of everybody, or fewer of those who have many."
+    'Use [method] name = "mondrian", which keeps all rows of a person in one class. If that is not enough, publish '
+    "equally many rows of everybody, or fewer rows of people with many."
 )
-UNSETTLED = "which class holds whose rows is not known well enough to settle it"
+UNSETTLED = "it is not certain in which classes the rows of a person are"
 
 
 def judge_people(
@@ -54,7 +54,7 @@ def judge_people(
     *,
     together: bool = False,
 ) -> list[Verdict]:
-    """The verdicts about classes, with what follows for people whose rows are all read together.
+    """Return the verdicts about classes, extended to people whose rows are all read together.
 
     table: the original's rows, each with its person, of everybody who may be in the release. Where the store says whose
     row each is, only people whose rows are in several classes are looked for in all of them. `together`: the release is
@@ -80,27 +80,26 @@ def judge_people(
 
 
 def published_rows(table: Records, keep: NDArray[np.bool_]) -> Records:
-    """The rows that are published, each with the number of its person as the table has it."""
+    """Return the published rows, each with the number of its person."""
     assert table.people is not None
     rows = np.flatnonzero(keep)
     return replace(table.taken(rows), people=table.people[rows])
 
 
 def advice(verdicts: Sequence[Verdict]) -> str | None:
-    """What helps where people fall short whose rows are read together."""
+    """Return advice if people with several rows break a requirement."""
     return INSTEAD if any(v.holds is not True and v.statement.startswith(JUDGED) for v in verdicts) else None
 
 
 def class_methods(release: Release) -> list[type[ClassMethod]]:
-    """The methods of a release that form classes."""
+    """Return the methods of a release that form classes."""
     names = [name for one in release.manifest.methods for name in (one.chosen or one.name).split(" + ")]
     kinds = [METHODS[name] for name in names if name in METHODS]
     return [kind for kind in kinds if issubclass(kind, ClassMethod)]
 
 
 def keeps_together(release: Release) -> bool:
-    """Whether a release says that its rows are not people, and is of a method that has all rows of a person in one
-    class."""
+    """Return whether a release's rows are not people, and its method keeps all rows of a person in one class."""
     read = any(one.terms is not None for one in release.statements)  # terms are read row by row
     whole = any(kind.whole_people for kind in class_methods(release))
     return whole and not read and not release.manifest.rows_are_people
@@ -108,7 +107,7 @@ def keeps_together(release: Release) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a requirement comes to for the people who were looked at."""
+    """The result of a requirement for the checked people."""
 
     people: int
     achieved: float
@@ -141,7 +140,7 @@ def _is_read(statement: Statement) -> bool:
 
 
 class _People:
-    """Everybody in a release, with what their rows could be."""
+    """All people of a release, with the classes that could contain their rows."""
 
     def __init__(self, published: Published, table: Records, together: bool) -> None:
         assert table.people is not None
@@ -158,14 +157,12 @@ class _People:
 
     @cached_property
     def row_class(self) -> NDArray[np.int64]:
-        """The class of every published row."""
-        cells = self.published.cells([one.name for one in self.quasi])
-        kinds = [cells[one.name].distinct()[1] for one in self.quasi]
-        return row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], self.published.rows)
+        """Return the class of every published row."""
+        return row_classes(self.published, self.quasi)
 
     @cached_property
     def whole(self) -> NDArray[np.int64]:
-        """The class of everybody all of whose rows are in one; -1 for the others, and where nobody can say."""
+        """Return the class of everybody whose rows are all in one; -1 for others, and if unknown."""
         out = np.full(self.n, -1, np.int64)
         if not self.known:
             return out
@@ -177,7 +174,7 @@ class _People:
 
     @cached_property
     def asked(self) -> NDArray[np.int64]:
-        """The people who must be looked for in all classes that could hold their rows."""
+        """Return the people who must be searched for in all classes that could contain their rows."""
         return np.flatnonzero((self.whole < 0) & (self.rows > 1) if self.known else self.rows > 0)
 
     # ------------------------------------------------------------------ which classes cover whom
@@ -188,11 +185,11 @@ class _People:
 
     @cached_property
     def lost(self) -> bool:
-        """Whether more people than were left out have rows that no class could hold: nothing can be said of them."""
+        """Return whether more people than were suppressed have rows that no class could contain."""
         return self.cover.uncovered(self.asked) > (0 if self.known else self.published.suppressed)
 
     def owned(self, k: int) -> _Found:
-        """How many people could have all rows of somebody, at least."""
+        """Return a lower bound of how many people could have all rows of somebody."""
         if not len(self.asked):
             return _Found(0, 0.0, 0)
         found = self.cover.owners(self.asked, k)
@@ -200,10 +197,10 @@ class _People:
         return _Found(len(self.asked), float(found.min(initial=self.n)), int((found < k).sum()), not self.lost)
 
     def judged(self, model: ClassModel, secret: Statement, requirements: Sequence[Model]) -> _Found | None:
-        """A requirement on a secret, for everybody whose rows could tell more together than one by one."""
+        """Check a requirement on a secret for people whose rows together could disclose more than each by itself."""
         if secret.is_class and not self.known:
             return None
-        truth = _places(self.table, secret)[self.table.codes[secret.name]]
+        truth = self.table.published(secret)
         own, constant = self._constant(truth)
         counts = self._by_counts(model, secret, own) if constant else _Found(0, 0.0, 0)
         if not len(self.asked) or secret.is_class:  # a group holds whole people
@@ -214,7 +211,7 @@ class _People:
         return replace(several, breaches=several.breaches + counts.breaches)
 
     def _constant(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], bool]:
-        """Everybody's value, -1 for people with several; and whether the secret is constant."""
+        """Return everybody's value, -1 for people with several; and whether the secret is constant."""
         low, high = np.full(self.n, np.iinfo(np.int64).max), np.full(self.n, -1)
         np.minimum.at(low, self.people, truth)
         np.maximum.at(high, self.people, truth)
@@ -225,7 +222,7 @@ class _People:
     # ------------------------------------------------------------------ one class: how many rows have what
 
     def _by_counts(self, model: ClassModel, secret: Statement, own: NDArray[np.int64]) -> _Found:
-        """Whether the numbers of rows in a class leave as many values to its people as are asked for."""
+        """Find the people to whom the numbers of rows in their class leave too few possible values."""
         place = self.whole
         if secret.is_class:
             cells = self.published.cells([secret.name])[secret.name]
@@ -252,12 +249,13 @@ class _People:
         total = counts.sum(axis=0)
         overall = np.asarray(total / max(1.0, float(total.sum())))
         figures, breaches = [], 0
-        for who, found in self.cover.beliefs(self.asked, counts, self.together and not self.known):
+        together = self.together and not self.known
+        for who, found in self.cover.beliefs(self.asked, counts, together):
             here = found.sum(axis=1) > 0
             some, belief = who[here], found[here]
-            if not constant:  # every row is judged by itself; one value in all rows must not be the only one left
-                alone = (belief > 0).sum(axis=1) < 2
-                breaches += int((alone & (own[some] >= 0) & (self.rows[some] > 1)).sum())
+            if not constant:  # every row is judged by itself; together they must not leave one value of several
+                alone = ((belief > 0).sum(axis=1) < 2) & (own[some] >= 0) & (self.rows[some] > 1)
+                breaches += int((alone & self.cover.each_leaves_several(some, counts, together)).sum())
                 continue
             if not len(some):
                 continue
@@ -279,7 +277,7 @@ class _People:
 
 @dataclass(frozen=True)
 class _Cover:
-    """The sets of classes that could hold the rows of everybody."""
+    """The sets of classes that could contain everybody's rows."""
 
     n: int
     classes: int
@@ -292,34 +290,17 @@ class _Cover:
 
     @classmethod
     def of(cls, people: _People) -> _Cover:
-        published, table = people.published, people.table
-        first = first_of(people.row_class)
-        searched = [one for one in people.quasi if one.is_key and not one.column.is_open and one.name in table.codes]
-        cells = published.cells([one.name for one in searched])
-        nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
-        data = [np.asarray(one.key(cells[one.name]), np.int64)[first] for one in searched]
-        finder = Finder(nodes, data, len(first))
-        item = row_numbers(
-            [table.codes[n.name] for n in searched], [table.columns[n.name].d for n in searched], table.n
-        )
-        example = first_of(item)
-        codes = [_places(table, one).astype(np.int32)[table.codes[one.name][example]] for one in searched]
-        who, group = finder.pairs(codes, len(example))
-        sizes = np.diff(finder.bounds)  # classes that agree in all columns that cover values
-        lines = offsets_of(sizes[group])
-        pair_item = np.repeat(who, sizes[group])
-        inside = np.arange(lines[-1]) - np.repeat(lines[:-1], sizes[group])
-        pair_class = finder.order[np.repeat(finder.bounds[group], sizes[group]) + inside]
-        offsets = offsets_of(np.bincount(pair_item, minlength=len(example)))
-        number = numbered_sets(offsets, pair_class)
+        cover = Cover.find(people.published, people.table, people.quasi)
+        offsets = offsets_of(np.bincount(cover.pair_item, minlength=cover.items))
+        number = numbered_sets(offsets, cover.pair_class)
         which = first_of(number)
         set_bounds, entries = chosen(offsets, which)
-        pairs = np.unique(people.people * np.int64(len(which)) + number[item])
+        pairs = np.unique(people.people * np.int64(len(which)) + number[cover.item])
         bounds = offsets_of(np.bincount(pairs // len(which), minlength=people.n))
-        return cls(people.n, len(first), set_bounds, pair_class[entries], bounds, pairs % len(which))
+        return cls(people.n, cover.classes, set_bounds, cover.pair_class[entries], bounds, pairs % len(which))
 
     def joint(self, who: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The classes that could hold all rows of some people: offsets, and the classes."""
+        """Return the classes that could contain all rows of some people: offsets, and the classes."""
         bounds, at = chosen(self.bounds, who)
         lists, entries = chosen(self.set_bounds, self.sets[at])
         key = np.repeat(owners(bounds), np.diff(lists)) * np.int64(self.classes) + self.set_classes[entries]
@@ -335,7 +316,7 @@ class _Cover:
     def beliefs(
         self, who: NDArray[np.int64], counts: NDArray[np.float64], together: bool
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Some people at a time, with what is believed of each: the product over their sets of classes.
+        """Yield the beliefs about some people at a time: the product over their sets of classes.
 
         Where all rows are known to be in one class, what the classes say together that could hold all of them.
         """
@@ -351,18 +332,38 @@ class _Cover:
             if not len(some):
                 continue
             bounds, at = chosen(self.bounds, some)
-            used, place = np.unique(self.sets[at], return_inverse=True)
-            lists, entries = chosen(self.set_bounds, used)
-            held = csr_array((np.ones(len(entries)), self.set_classes[entries], lists), shape=(len(used), self.classes))
+            place, pooled = self._pooled(at, counts)
             with np.errstate(divide="ignore"):
-                logs = np.log(_shares(np.asarray(held @ counts)))
-            summed = np.add.reduceat(logs[place.ravel()], bounds[:-1])
+                logs = np.log(_shares(pooled))
+            summed = np.add.reduceat(logs[place], bounds[:-1])
             highest = summed.max(axis=1, keepdims=True)
             yield some, _shares(np.exp(summed - np.where(np.isfinite(highest), highest, 0.0)))
 
+    def each_leaves_several(
+        self, who: NDArray[np.int64], counts: NDArray[np.float64], together: bool
+    ) -> NDArray[np.bool_]:
+        """Return whether each row of these people, by itself, leaves several values possible. Classes of one value are
+        checked elsewhere, as are people with all rows in one class (`together`)."""
+        bounds, at = chosen(self.bounds, who)
+        place, held = self._pooled(at, counts)
+        several = (held > 0).sum(axis=1) > 1
+        out = np.logical_and.reduceat(several[place], bounds[:-1])
+        return np.asarray(out & (np.diff(self.joint(who)[0]) == 0) if together else out)
+
+    def _pooled(
+        self, at: NDArray[np.int64], counts: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the combined contents of some sets of classes: the line of every position, and the lines."""
+        from scipy.sparse import csr_array
+
+        used, place = np.unique(self.sets[at], return_inverse=True)
+        lists, entries = chosen(self.set_bounds, used)
+        held = csr_array((np.ones(len(entries)), self.set_classes[entries], lists), shape=(len(used), self.classes))
+        return place.ravel(), np.asarray(held @ counts)
+
     def owners(self, who: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-        """How many people could have all rows of each of these people; at least k where it says k or more, and 0 for
-        people of whom some row is in no class."""
+        """Return how many people could have all rows of each of these people; at least k if it says k or more, and 0 if
+        some row is in no class."""
         could = np.zeros(self.classes, np.int64)
         for some in self._parts(np.arange(self.n), 256):
             could += np.bincount(self.joint(some)[1], minlength=self.classes)
@@ -377,13 +378,13 @@ class _Cover:
         return out
 
     def uncovered(self, who: NDArray[np.int64]) -> int:
-        """How many of these people have a row that no class could hold."""
+        """Return how many of these people have a row that no class could contain."""
         lost = np.zeros(self.n, bool)
         lost[owners(self.bounds)[(np.diff(self.set_bounds) == 0)[self.sets]]] = True
         return int(lost[who].sum())
 
     def _exactly(self, who: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same one by one: whose rows could be in a class of every set."""
+        """Count exactly, one by one, the people whose rows could be in a class of every set."""
         if not len(who):
             return np.zeros(0, np.int64)
         person = owners(self.bounds)
@@ -415,7 +416,7 @@ class _Cover:
 
 
 def possible_by_counts(classes: NDArray[np.int64], rows: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray:
-    """How many values stay possible for everybody, at least, where a class shows how many rows have every value.
+    """Return a lower bound of the possible values for everybody, if a class shows how many rows have every value.
 
     A value is possible for a person if some others in the class have it who have as many rows together: then the two
     could have changed places. Only where too few have as many rows alone are sums looked at, class by class.
@@ -442,22 +443,15 @@ def possible_by_counts(classes: NDArray[np.int64], rows: NDArray[np.int64], valu
 
 
 def _least_leaves(people: _People, secret: Statement) -> int:
-    """How many values the narrowest published secret stands for."""
+    """Return the number of values of the narrowest published secret."""
     assert secret.nodes is not None
     cells = people.published.cells([secret.name])[secret.name]
     return int(secret.nodes.sizes[np.unique(secret.key(cells))].min(initial=secret.d))
 
 
 def _firsts(classes: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One place of every pair of class and value."""
+    """Return one position of every pair of class and value."""
     return np.unique(np.stack([classes, values], axis=1), axis=0, return_index=True)[1]
-
-
-def _places(table: Records, statement: Statement) -> NDArray[np.int64]:
-    """Where the original's values stand in a published domain, which may not name them; -1 for those that it lacks."""
-    column = table.columns[statement.name]
-    found = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
-    return np.zeros(len(found), np.int64) if statement.d == 1 else found
 
 
 def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:

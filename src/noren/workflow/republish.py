@@ -1,16 +1,14 @@
-"""What a register is told of a draft: who is in it, how columns are drawn, which values every class leaves possible.
+"""Prepares the register's entry of a draft: its people, its designs, and the possible values of every class.
 
 The values are read from the published cells, as a reader reads them, and from nothing that a method computed.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,84 +25,34 @@ from noren.secret import ClassSets, DrawnColumn, KeyRule, Publication, Published
 from noren.statements import Design, Statement
 from noren.workflow.draft import Draft
 
-RANGE_RECORDS = 1 << 24
 UNREGISTERED = (
-    "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
-    "under [randomness])"
+    "no register: a later release cannot keep people among the same values (set a secret and a record key under "
+    "[randomness])"
 )
 UNCOUNTED = (
-    "noised margins spend epsilon = {:g} of everybody's budget; without a register (a secret and a record key under "
-    "[randomness]) nobody adds up what several releases spend"
+    "noised margins spend epsilon = {:g} of everybody's privacy budget; without a register (a secret and a record "
+    "key under [randomness]) the budget of several releases is not added up"
 )
 
 
-class UniqueKeys:
-    """Collects record keys and refuses a repeated one: two people under one key would share their decoys.
-
-    Only keyed digests are kept, eight bytes a record, in a temporary file that is checked range by range, so that
-    memory does not grow with the table.
-    """
-
-    def __init__(self, stream: RecordStream) -> None:
-        self._stream = stream
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
-        self._records = 0
-        self._known = 0
-
-    @property
-    def stream(self) -> RecordStream:
-        """What makes digests of keys, for an engine that counts repeated ones where they are."""
-        return self._stream
-
-    def found(self, repeated: int) -> None:
-        """So many records repeat another one's key, says an engine that looked itself."""
-        self._known += repeated
-
-    def __call__(self, keys: Any) -> None:
-        digests = np.ascontiguousarray(self._stream.digests(keys)[:, 0])
-        self._file.write(digests.tobytes())
-        self._records += len(digests)
-
-    def demand_unique(self, column: str) -> None:
-        repeated = self._known + self._repeated()
-        if repeated:
-            raise DataError(
-                f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",
-                hint="Choose a column that names every person once, or remove repeated records. Keys that differ in "
-                "spaces or case alone are the same, unless key_spaces or key_case say keep under [randomness].",
-            )
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _repeated(self) -> int:
-        if self._records == 0:
-            return 0
-        self._file.flush()
-        digests = np.memmap(self._file, np.uint64, "r", shape=(self._records,))
-        ranges = -(-self._records // RANGE_RECORDS)
-        repeated = 0
-        for number in range(ranges):
-            if ranges == 1:
-                part = np.array(digests)
-            else:
-                low = (number << 64) // ranges
-                high = ((number + 1) << 64) // ranges - 1
-                chunks = []
-                for start in range(0, self._records, RANGE_RECORDS):
-                    chunk = digests[start : start + RANGE_RECORDS]
-                    chunks.append(chunk[(chunk >= np.uint64(low)) & (chunk <= np.uint64(high))])
-                part = np.concatenate(chunks)
-            repeated += len(part) - len(np.unique(part))
-        return repeated
+def demand_unique(digests: NDArray[np.uint64], column: str) -> None:
+    """Refuse repeated record keys, because two people with one key would share their decoys."""
+    if repeated := len(digests) - len(np.unique(digests)):
+        raise DataError(
+            f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",
+            hint=(
+                "Choose a column that is unique for every person, or remove repeated records. Keys that differ "
+                'only in spaces or case are equal, unless key_spaces or key_case is "keep" under [randomness].'
+            ),
+        )
 
 
 def secret_file(policy: Policy, given: str | Path | None) -> Path | None:
-    """The secret file that a policy or a caller names; None for fresh randomness."""
+    """Return the secret file of a policy or a caller; None for fresh randomness."""
     options = policy.randomness
     if given is not None:
         if options.record_key is None:
-            where, hint = "randomness.record_key", "Name the column that identifies a person, unique in the table."
+            where, hint = "randomness.record_key", "Set the column that identifies a person, unique in the table."
             raise PolicyError([Problem(where, "a secret needs a record key.", hint)], source=policy.source)
         return Path(given)
     if options.secret is None and (options.record_key is not None or options.fingerprint is not None):
@@ -116,7 +64,7 @@ def secret_file(policy: Policy, given: str | Path | None) -> Path | None:
 
 
 def memoised_stream(policy: Policy, path: Path | None) -> RecordStream | None:
-    """The randomness of a secret file, if it is the secret that the policy demands.
+    """Return the randomness of a secret file, if it has the required fingerprint.
 
     Keys are evened out as the policy says, and renamed columns are drawn as they were.
     """
@@ -126,14 +74,14 @@ def memoised_stream(policy: Policy, path: Path | None) -> RecordStream | None:
     wanted = policy.randomness.fingerprint
     if wanted is not None and wanted != secret.fingerprint:
         raise SecretError(
-            f"{path} has the fingerprint {secret.fingerprint}, the policy demands {wanted}.",
-            hint="Use the secret of the earlier releases: under another one, releases can be intersected.",
+            f"{path} has the fingerprint {secret.fingerprint}, but the policy requires {wanted}.",
+            hint="Use the secret of the earlier releases; under another secret, releases can be intersected.",
         )
     return RecordStream(secret, policy.randomness.rule, policy.randomness.columns)
 
 
 def person_digests(table: Table, key: str, stream: RecordStream) -> NDArray[np.uint64]:
-    """What a register knows the person of every record by."""
+    """Return the register's identity of the person of every record."""
     reading = Reading(drop=table.drop, key=key)
     parts = [stream.people(batch.keys) for batch in table.engine.encoded(table.source, reading)]
     return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
@@ -141,7 +89,7 @@ def person_digests(table: Table, key: str, stream: RecordStream) -> NDArray[np.u
 
 @dataclass
 class Registration:
-    """One register, what it knows people by, and what a release adds to it."""
+    """One register, its identification of people, and the entry of a release."""
 
     register: Register
     stream: RecordStream
@@ -156,7 +104,7 @@ class Registration:
         self.digests = person_digests(table, self.key, self.stream)
 
     def recalled(self, table: Table, policy: Policy) -> Table:
-        """The table with what earlier releases leave possible, of columns that must stay among the same values."""
+        """Return the table with what earlier releases leave possible, for columns that must keep the same values."""
         assert self.digests is not None, "read first"
         names = [name for model in policy.require if model.invariant for name in model.on]
         known, columns = self.register.contents, policy.randomness.columns
@@ -164,20 +112,19 @@ class Registration:
         return replace(table, earlier=found) if found else table
 
     def check(self, draft: Draft, policy: Policy) -> list[str]:
-        """Raise where an earlier release could be intersected with this one; else what the holder should know."""
+        """Raise if an earlier release could be intersected with this one; otherwise return remarks."""
         assert self.digests is not None, "read first"
         self.new = publication(draft, policy, self.digests, self.rule, self.memoised)
         return self.register.check(self.new)
 
     def recording(self, published: Callable[[], bool]) -> AbstractContextManager[None]:
-        """The register holds the release while it is published, and afterwards if it was."""
+        """Record the release while it is published; keep the record if it was."""
         assert self.new is not None, "checked first"
         return self.register.recording(self.new, published)
 
 
 class Registers:
-    """Everything that remembers whom earlier releases were about: the register of the secret; where none is used, those
-    that lie beside the policy."""
+    """All registers of earlier releases: that of the secret, otherwise those beside the policy."""
 
     def __init__(self, policy: Policy, secret: str | Path | None) -> None:
         options, path = policy.randomness, secret_file(policy, secret)
@@ -192,25 +139,17 @@ class Registers:
         else:
             self.all = [Registration(Register.open(path), self.keyed, str(self.key), options.rule, memoised)]
 
-    @contextmanager
-    def unique_keys(self, policy: Policy) -> Iterator[UniqueKeys | None]:
-        """What sees the record keys while the table is read, and refuses repeated ones at the end; None without."""
-        wanted = self.keyed is not None and self.key is not None and not policy.people.key
-        keys = UniqueKeys(self.keyed) if wanted and self.keyed is not None else None
-        with nullcontext() if keys is None else closing(keys):
-            yield keys
-            if keys is not None:
-                keys.demand_unique(str(self.key))
-
     def recall(self, table: Table, policy: Policy) -> Table:
-        """The table with what earlier releases leave possible of every person."""
+        """Return the table with what earlier releases leave possible for every person; refuse repeated record keys."""
         for one in self.all:
             one.read(table)
+            if one.stream is self.keyed and one.digests is not None and not policy.people.key:
+                demand_unique(one.digests, one.key)
             table = one.recalled(table, policy)
         return table
 
     def check(self, draft: Draft, policy: Policy) -> list[str]:
-        """Raise where an earlier release could be intersected with this one; else what the holder should know."""
+        """Raise if an earlier release could be intersected with this one; otherwise return remarks."""
         notes = [note for one in self.all for note in one.check(draft, policy)]
         if not self.all and any(model.invariant for model in policy.require):
             notes.append(UNREGISTERED)
@@ -220,7 +159,7 @@ class Registers:
 
     @contextmanager
     def recording(self, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """All registers hold the release while it is published."""
+        """Record the release in all registers while it is published."""
         with ExitStack() as stack:
             for one in self.all:
                 stack.enter_context(one.recording(published))
@@ -228,7 +167,7 @@ class Registers:
 
 
 def _beside(policy: Policy) -> list[Registration]:
-    """The registers in the folder of the policy that know people by one of its columns."""
+    """Return the registers in the folder of the policy that identify people by one of its columns."""
     out, columns = [], policy.randomness.columns
     for register in Register.beside(policy.base):
         rule = register.contents.key
@@ -241,7 +180,7 @@ def _beside(policy: Policy) -> list[Registration]:
 def publication(
     draft: Draft, policy: Policy, digests: NDArray[np.uint64], rule: KeyRule, memoised: bool
 ) -> Publication:
-    """What a register must know of a draft. `digests` are those of all records."""
+    """Return the register's entry of a draft. `digests` are those of all records."""
     options = policy.randomness
     people, place = np.unique(digests[draft.keep], return_inverse=True)
     columns = {name: draft.by_name[name].column for name in draft.designs}
@@ -273,7 +212,7 @@ def publication(
 def drawn_columns(
     columns: Mapping[str, Column], designs: Mapping[str, Design], options: RandomnessOptions
 ) -> dict[str, DrawnColumn]:
-    """How every drawn column is drawn, under the name that the register knows."""
+    """Return the design of every drawn column, under its name in the register."""
     return {
         options.columns.get(name, name): DrawnColumn(columns[name].domain.values, design.title, design.eta, design.p)
         for name, design in designs.items()
@@ -281,7 +220,7 @@ def drawn_columns(
 
 
 def class_sets(draft: Draft, statement: Statement) -> ClassSets | None:
-    """The values that the class of every published record leaves possible; None where cells say nothing of values."""
+    """Return the possible values in the class of every published record; None if cells are not about values."""
     import polars as pl
 
     rows = np.flatnonzero(draft.keep)
@@ -306,7 +245,7 @@ def class_sets(draft: Draft, statement: Statement) -> ClassSets | None:
 
 
 def _of_people(sets: ClassSets, person: NDArray[np.int64], people: int) -> ClassSets:
-    """The sets of people who may have several records: all that any of these leaves possible."""
+    """Return the sets of people who may have several records: all values that any of these leaves possible."""
     if len(person) == people:
         which = np.empty(people, np.int64)
         which[person] = sets.which

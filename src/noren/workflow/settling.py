@@ -1,6 +1,4 @@
-"""From a table and a policy to a draft that holds: what the methods decide is drafted, and decided anew with larger
-classes where people have several records.
-"""
+"""Finds a draft that meets all requirements; if people have several records, with larger classes as necessary."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from noren.engines.left_out import Members
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods.parts import together
 from noren.models import KAnonymity
-from noren.models.base import Model
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement, Model
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
 from noren.progress import Meter, Stage, quiet, silent
@@ -24,7 +21,6 @@ from noren.release.published import Published
 from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.statements import concat
 from noren.statements.batch import PERSON
-from noren.workflow.apart import parted
 from noren.workflow.draft import Draft
 from noren.workflow.mechanism import used_methods, with_mechanism
 from noren.workflow.over_rows import advice, judge_people, published_rows
@@ -38,7 +34,7 @@ not spread as its records are."""
 
 
 def decide_plan(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
-    """What every method of the policy decides for its columns, as one plan."""
+    """Return what every method of the policy decides for its columns, as one plan."""
     try:
         return together(table, policy.parts, stage=stage)
     except PolicyError as error:
@@ -46,16 +42,14 @@ def decide_plan(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
 
 
 def draft_plan(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
-    """The draft of a plan, within what the policy permits to be left out."""
+    """Return the draft of a plan, within the permitted suppression."""
     most = max((getattr(method, "suppression", 0.0) for method in policy.methods), default=0.0)
     return Draft(table, plan, most=most, **secrets)
 
 
 def settle_draft(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
-    """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
-    are in each."""
-    if (elsewhere := parted(table, policy, **secrets)) is not None:
-        return elsewhere
+    """Return a draft that meets the requirements. If people have several records, classes grow until each has enough
+    people."""
     if table.people is None or not policy.forms_classes:
         return draft_plan(table, decide_plan(table, policy, stage=stage), policy, **secrets)
     searched_for = policy.model_copy(update={"require": tuple(m for m in policy.require if not m.of_mechanism)})
@@ -78,7 +72,7 @@ def settle_draft(table: Table, policy: Policy, *, stage: Stage = quiet, **secret
 
 
 def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
-    """The requirements with classes that many times as large, and closer to the whole table by less than that."""
+    """Return the requirements with classes that many times as large, and correspondingly stricter closeness."""
     least = max([2, *(model.least_class_size for model in requirements)])
     out = [
         model.model_copy(update={"k": ceil(model.least_class_size * factor)})
@@ -93,7 +87,7 @@ def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
 
 
 def hold_cells(draft: Draft) -> Published:
-    """The draft as it would be published, with its cells in memory and whose row each is where people have several."""
+    """Return the draft with its cells in memory, and the person of each row if people have several."""
     table = draft.table
     made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
     cells = concat(list(made))
@@ -104,7 +98,7 @@ def hold_cells(draft: Draft) -> Published:
 
 
 def judge_draft(draft: Draft, published: Published, policy: Policy, meter: Meter = silent) -> list[Verdict]:
-    """The verdicts on the cells of a draft: by classes and by people, those who are left out, and the mechanism."""
+    """Return the verdicts on the cells of a draft: on classes and people, suppressed people, and the mechanism."""
     require, several = policy.require, names_people(published.store)
     make = partial(Judgement.of, published.by_name, require, draft.overall(), people=several)
     found = draft.table.engine.judge(published, make, meter=meter)
@@ -118,5 +112,5 @@ def judge_draft(draft: Draft, published: Published, policy: Policy, meter: Meter
 
 
 def left_out(draft: Draft) -> list[Verdict]:
-    """The verdict about those whom a draft leaves out, if it leaves out anybody."""
+    """Return the verdict about the people whom a draft suppresses, if there are any."""
     return [Members.of(draft.table).verdict(~draft.keep)] if draft.suppressed else []

@@ -1,9 +1,9 @@
-"""What a release says of the values under its general values: no more than its cells show and the policy declares.
+"""The published values under generalised values: only those that cells show or the policy declares.
 
 Numbers and dates become what lies between the edges that published cells show. Of texts those values stay that a cell
-shows by name; whatever else lies under a published general value is one stand-in for it, whether or not somebody has
-such a value. Leaves that the policy declares (a hierarchy file, values, bins) are listed as they were declared. That
-a value is missing or was merged is said where a published record has it: it is nobody's word about those left out.
+shows by name; whatever else lies under a published generalised value is one stand-in for it, whether or not somebody
+has such a value. Leaves that the policy declares (a hierarchy file, values, bins) are listed as they were declared.
+That a value is missing or was merged is said where a published record has it: it is nobody's word about those left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OR_MISSING = f" or {MISSING}"
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of general values on its way out: its meaning, the nodes that occur, every record's node among them."""
+    """A column of generalised values before publication: its meaning, the nodes that occur, and every record's node."""
 
     column: Column
     nodes: Nodes
@@ -46,12 +46,12 @@ class Shown:
 
 
 def declares_leaves(column: Column) -> bool:
-    """Whether the policy names the values under the general ones."""
+    """Return whether the policy names the values under the generalised ones."""
     return column.domain.source != "data" or (column.tree is not None and not column.tree.grown)
 
 
 def shown(column: Column, change: Recode, codes: NDArray, keep: NDArray[np.bool_]) -> Shown:
-    """The column as its cells show it, given everybody's true codes and who is published."""
+    """Return the column as its cells show it, given all true codes and the published records."""
     used = np.unique(change.data[keep])
     held = np.bincount(codes[keep], minlength=column.d) > 0
     number = np.zeros(len(change.nodes), np.int64)
@@ -75,7 +75,7 @@ Found = tuple[Column, Nodes, NDArray[np.int64]]
 
 
 def line_kind(domain: Domain) -> tuple[Kind, int] | None:
-    """What stands on the line of an ordered domain, and the digits of codes; None where no label could tell."""
+    """Return what is on the line of an ordered domain, and the digits of codes; None if labels have no position."""
     if not domain.is_ranked or domain.edges is not None:
         return None
     if domain.kind in (*NUMERIC, *CALENDAR):
@@ -88,39 +88,56 @@ def line_kind(domain: Domain) -> tuple[Kind, int] | None:
 
 
 def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found | None:
-    """The column over what lies between published edges; None where a label does not tell its edges."""
+    """Return the column over the ranges between published edges; None if a label does not show its edges."""
     domain = column.domain
     line = line_kind(domain)
     if line is None:
         return None
+    gone = domain.missing_code
+    lacks = np.zeros(len(used), bool)
+    if gone is not None and held[gone]:
+        lacks = nodes.covers(used, np.full(len(used), gone))
     labels = [nodes.labels[node] for node in used.tolist()]
+    cut = cut_line(labels, line, domain, lacks)
+    if cut is None:
+        return None
+    made, runs = cut
+    place = np.array(made.find(domain.values), np.int64)
+    return column.met(column.name, made, hierarchy=None), Nodes.from_runs(len(made), labels, runs), place
+
+
+Runs = list[list[tuple[int, int]]]
+
+
+def cut_line(
+    labels: Sequence[str], line: tuple[Kind, int], domain: Domain, lacks: NDArray[np.bool_]
+) -> tuple[Domain, Runs] | None:
+    """Return the ranges between the edges in labels, and the runs that each label covers; None if a label has no edges.
+    `lacks` marks labels that also cover a missing value."""
     bare = [label.removesuffix(OR_MISSING) for label in labels]
     ends: list[Ends | None] = [None if label == MISSING else ends_of(label, line[0]) for label in bare]
     if any(one is None and label != MISSING for one, label in zip(ends, bare, strict=True)):
         return None
     measure = measure_for(line[0], [one for one in ends if one is not None], line[1])
     bounds = [None if one is None else bounds_on(one, measure) for one in ends]
-    gone = domain.missing_code
-    lacks = np.zeros(len(used), bool)
-    if gone is not None and held[gone]:
-        lacks = nodes.covers(used, np.full(len(used), gone))
     made, edges = _between(domain, measure, [one for one in bounds if one is not None], bool(lacks.any()))
-    runs = []
+    runs: Runs = []
     for bound, without in zip(bounds, lacks.tolist(), strict=True):
-        pieces = [] if bound is None else [tuple(int(np.searchsorted(edges, end)) for end in bound)]
+        pieces = (
+            [] if bound is None else [(int(np.searchsorted(edges, bound[0])), int(np.searchsorted(edges, bound[1])))]
+        )
         if without:
             last = len(made) - 1
             whole = bool(pieces) and pieces[0][1] == last
             pieces = [(pieces[0][0], last + 1)] if whole else [*pieces, (last, last + 1)]
         runs.append(pieces)
-    place = np.array(made.find(domain.values), np.int64)
-    return column.met(column.name, made, hierarchy=None), Nodes.from_runs(len(made), labels, runs), place
+    return made, runs
 
 
 def _between(
     domain: Domain, measure: str, bounds: Sequence[tuple[float, float]], missing: bool
 ) -> tuple[Domain, NDArray[np.float64]]:
-    """The base values between the ends of intervals, and the edges at which they part."""
+    """Return the base values between the ends of intervals, and the edges at which they are divided."""
     declared = [end for end in (domain.bottom, domain.top) if end is not None]
     finite = sorted({end for bound in bounds for end in bound if isfinite(end)} | set(declared))
     low = domain.bottom is not None or any(bound[0] == -inf for bound in bounds)
@@ -139,62 +156,61 @@ def _between(
 
 
 def _named(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found:
-    """The column over the values that cells show, and one stand-in for what else lies under each general value."""
+    """Return the column over the values that cells show, with one placeholder for the others under each generalised
+    value."""
     values = column.domain.values
     sizes = nodes.sizes[used]
-    names = np.array([_names_all(nodes, node, values) for node in used.tolist()], bool)
+    under = [nodes.members(node) for node in used.tolist()]
+    labelled = [nodes.labels[node] for node in used.tolist()]
+    names = np.array([_names_all(*one, values) for one in zip(labelled, under, strict=True)], bool)
     smallest = np.full(len(values), -1, np.int64)
     named = np.zeros(len(values), bool)
     for i in np.argsort(-sizes, kind="stable").tolist():  # the smallest last: it stays
-        members = nodes.members(int(used[i]))
         if names[i]:
-            named[members] = True
+            named[under[i]] = True
         else:
-            smallest[members] = i
+            smallest[under[i]] = i
     covered = named | (smallest >= 0)
     named |= covered & held & np.array([value in (MISSING, OTHER) for value in values])
     listed = np.flatnonzero(named)
     general = np.flatnonzero(~names)
-    labels = _stand_ins(nodes, used, general, named, {values[code] for code in listed.tolist()})
+    labels = _stand_ins(nodes, used, under, general, named, {values[code] for code in listed.tolist()})
     stands = {int(i): len(listed) + at for at, i in enumerate(general.tolist())}
     place = np.full(len(values), -1, np.int64)
     place[listed] = np.arange(len(listed))
     for code in np.flatnonzero(covered & ~named).tolist():
         place[code] = stands[int(smallest[code])]
-    first = {i: int(nodes.members(int(used[i]))[0]) for i in stands}
     over: list[list[int]] = []
-    for i, node in enumerate(used.tolist()):
-        inside = set(place[nodes.members(node)].tolist())
-        under = [j for j in stands if sizes[j] <= sizes[i] and nodes.covers(np.array([node]), np.array([first[j]]))[0]]
-        over.append(sorted(inside | {stands[j] for j in under if not names[i]}))
+    for i in range(len(used)):
+        inside = set(place[under[i]].tolist())
+        parts = [j for j in stands if sizes[j] <= sizes[i] and under[j][0] in under[i]]
+        over.append(sorted(inside | {stands[j] for j in parts if not names[i]}))
     texts = (*(values[code] for code in listed.tolist()), *labels)
     made = Domain(texts, "string" if labels else column.domain.kind, hidden=tuple(labels), format=column.domain.format)
     tree = _tree(column, nodes, used, listed, general, texts)
-    every = [nodes.labels[node] for node in used.tolist()]
-    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), every, over), place
+    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), labelled, over), place
 
 
-def _names_all(nodes: Nodes, node: int, values: Sequence[str]) -> bool:
-    """Whether the label of a node names every value under it."""
-    members = nodes.members(node).tolist()
-    label = nodes.labels[node]
-    return label == (values[members[0]] if len(members) == 1 else "{" + ", ".join(values[c] for c in members) + "}")
+def _names_all(label: str, members: NDArray[np.int64], values: Sequence[str]) -> bool:
+    """Return whether the label of a node names every value under it."""
+    listed = [values[code] for code in members.tolist()]
+    return label == (listed[0] if len(listed) == 1 else "{" + ", ".join(listed) + "}")
 
 
 def _stand_ins(
-    nodes: Nodes, used: NDArray[np.int64], general: NDArray[np.int64], named: NDArray[np.bool_], taken: set[str]
+    nodes: Nodes,
+    used: NDArray[np.int64],
+    under: Sequence[NDArray[np.int64]],
+    general: NDArray[np.int64],
+    named: NDArray[np.bool_],
+    taken: set[str],
 ) -> list[str]:
-    """The names of the stand-ins: that of the general value, or of what else lies under it."""
+    """Return the names of placeholders: that of the generalised value, or of the other values under it."""
     out: list[str] = []
     for i in general.tolist():
-        node = int(used[i])
-        members = nodes.members(node)
-        inner = any(
-            j != i and nodes.sizes[used[j]] < nodes.sizes[node] and nodes.covers(used[i : i + 1], first)[0]
-            for j in general.tolist()
-            for first in [nodes.members(int(used[j]))[:1]]
-        )
-        label = OTHERS + nodes.labels[node] if inner or named[members].any() else nodes.labels[node]
+        inner = any(j != i and len(under[j]) < len(under[i]) and under[j][0] in under[i] for j in general.tolist())
+        own = nodes.labels[int(used[i])]
+        label = OTHERS + own if inner or named[under[i]].any() else own
         while label in taken:
             label += " "
         taken.add(label)
@@ -210,7 +226,7 @@ def _tree(
     general: NDArray[np.int64],
     texts: Sequence[str],
 ) -> Hierarchy | None:
-    """The levels above the published values, where a rule made them from the values alone."""
+    """Return the levels above the published values, if a rule made them from the values only."""
     tree = column.tree
     if tree is None or tree.grown != "values" or not texts:
         return None
@@ -228,7 +244,7 @@ def _tree(
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A column on its way out: its domain, the codes of all records, and what stands instead of them."""
+    """A column before publication: its domain, the codes of all records, and its placeholders."""
 
     column: Column
     codes: NDArray
@@ -241,31 +257,31 @@ class Outgoing:
 
 
 def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoing:
-    """A secret that is published exactly or in groups, over the domain it was declared with."""
+    """Return a secret that is published exactly or in groups, over its declared domain."""
     if (counts > 0).all() or part.column.domain == whole.domain:
         return part
     if isinstance(part.change, Recode):
         if whole.domain.edges is None:
             return part
-        message = f"{int((counts == 0).sum())} bins hold no record, and general values must not count them."
-        hint = "Join empty bins with their neighbours, or choose a method that leaves secrets as they are."
+        message = f"{int((counts == 0).sum())} bins contain no record, but generalised values count them."
+        hint = "Join empty bins with their neighbours, or choose a method that does not generalise secrets."
         raise PolicyError([Problem(f"attributes.{whole.name}.bins", message, hint)])
     back = np.flatnonzero(counts > 0).astype(code_dtype(whole.d))
     return Outgoing(whole, back[part.codes], _moved(part.change, back, whole.d))
 
 
 def untold(domain: Domain, occurs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which values of a domain may be listed, given those that published records have."""
+    """Return which values of a domain may be listed, given those of published records."""
     return occurs if domain.source == "data" else occurs | unspecial(domain)
 
 
 def unspecial(domain: Domain) -> NDArray[np.bool_]:
-    """Which values are values, and not the word for a missing or a merged one."""
+    """Return which values are ordinary, not the word for a missing or merged one."""
     return np.array([value not in (MISSING, OTHER) for value in domain.values], bool)
 
 
 def forgotten(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False) -> Outgoing:
-    """The column without what the policy does not declare and no published record has."""
+    """Return the column without values that the policy does not declare and no published record has."""
     domain = part.column.domain
     occurs = untold(domain, np.bincount(part.codes[keep], minlength=len(domain)) > 0)
     if values_stay:
@@ -279,7 +295,7 @@ def forgotten(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False
 
 
 def _moved(change: Recode | Group | None, place: NDArray, d: int) -> Group | None:
-    """The same groups over other codes, in the same order."""
+    """Return the same groups over other codes, in the same order."""
     assert not isinstance(change, Recode)
     if change is None:
         return None
@@ -289,7 +305,7 @@ def _moved(change: Recode | Group | None, place: NDArray, d: int) -> Group | Non
 
 
 def _without(change: Recode, column: Column, occurs: NDArray[np.bool_], keep: NDArray[np.bool_]) -> Recode:
-    """The published nodes over the values that are left; nodes of a hierarchy stay its nodes."""
+    """Return the published nodes over the remaining values; nodes of a hierarchy stay its nodes."""
     place = np.cumsum(occurs) - 1
     used = np.unique(change.data[keep]).tolist()
     members = {node: place[inside[occurs[inside]]] for node in used if len(inside := change.nodes.members(node))}
@@ -313,7 +329,7 @@ def same_nodes(one: Nodes, other: Nodes) -> bool:
 
 
 def listed_nodes(column: Recode, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArray]:
-    """The nodes that are published, in the order of the values they cover, and every record's place among them."""
+    """Return the published nodes in the order of their values, and every record's position among them."""
     runs = column.nodes.runs
     used = np.array(sorted(np.unique(column.data[keep]).tolist(), key=lambda node: runs[node]), np.int64)
     labels = _distinct([column.nodes.labels[node] for node in used.tolist()])
@@ -323,7 +339,7 @@ def listed_nodes(column: Recode, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArra
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """The labels, numbered where two nodes would read alike."""
+    """Return the labels, numbered if two nodes have the same one."""
     taken = set[str]()
     out = []
     for label in labels:

@@ -1,4 +1,4 @@
-"""The original beside a release: what must be true of the two together."""
+"""Compares a release with its original."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from noren.workflow.prepare import prepare
 def overall_distributions(
     published: Published, requirements: Sequence[Model], truth: Truth | None = None
 ) -> dict[str, Overall]:
-    """What closeness is judged against: the original's shares and beliefs, or an estimate from the release."""
+    """Return the reference distributions for closeness: the original's shares and beliefs, or an estimate from the
+    release."""
     drawn = {name: design for name, design in published.designs.items() if isinstance(design, DecoyDesign | PramDesign)}
     names = list(dict.fromkeys(n for m in requirements if "prior" in m.needs for n in m.on if n in drawn))
     if truth is not None:
@@ -55,7 +56,7 @@ def overall_distributions(
 
 
 def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """What all cells of some columns add up to, as their statements count; what a person's rows repeat counts once."""
+    """Return the tallies of all cells of some columns; repeated rows of a person count once."""
     out: dict[str, Any] = {}
     for batch in published.batches(names):
         for name in names:
@@ -64,7 +65,7 @@ def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.
 
 
 def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
-    """The overall distribution by linear inversion, with its standard errors."""
+    """Return the overall distribution by linear inversion, with its standard errors."""
     if isinstance(design, PramDesign):
         found = np.maximum(design.inversion.invert(inclusions / records, 0), 0)
         found = found / found.sum()
@@ -83,7 +84,7 @@ def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], 
 
 
 class Truth:
-    """The original beside a release, coded as the release is. Nothing of it may leave the holder."""
+    """The original beside a release, in the codes of the release. For the holder only."""
 
     def __init__(
         self, release: Release, policy: Policy | None, original: Any, engine: str | Engine | None = None
@@ -101,7 +102,7 @@ class Truth:
         self._meeting = Lock()
 
     def counts(self, names: Sequence[str], strangers: bool = False) -> dict[str, NDArray[np.int64]]:
-        """How often each value of the published domains occurs in the original.
+        """Count each value of the published domains in the original.
 
         With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
         were left out.
@@ -128,7 +129,7 @@ class Truth:
             return found | self._counted(written)
 
     def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
-        """The counts over a domain that does not name all values: the original's values find their places in it."""
+        """Return the counts over a domain that does not list all values."""
         if self.policy is not None and name in self.table.columns and not self.table.columns[name].is_open:
             column, counts = self.table.columns[name], self.table.counts[name]
             values, tree = column.domain.values, column.tree
@@ -144,7 +145,7 @@ class Truth:
         strange = int(counts[place < 0].sum())
         if strange and not strangers:
             raise DataError(
-                f"{self.source.name}: {strange} cells of {name!r} lie under nothing that the release publishes.",
+                f"{self.source.name}: {strange} cells of {name!r} are covered by no published value.",
                 hint="Give the table that the release was made from, and its policy.",
             )
         out = np.bincount(place[place >= 0], counts[place >= 0], minlength=len(domain)).astype(np.int64)
@@ -159,8 +160,8 @@ class Truth:
         return counts
 
     def _as_written(self, domain: Domain, name: str, strangers: bool) -> Domain:
-        """The published domain, read as the original writes it; among people left out the word for others may be a
-        value that the policy declares, which no published record has and no release lists."""
+        """Return the published domain in the spelling of the original; a declared value without published records may
+        need the word for other values."""
         column = self.table.columns.get(name)
         if column is None or column.is_open:
             return domain
@@ -170,7 +171,8 @@ class Truth:
 
     @property
     def table(self) -> Table:
-        """The original as it met its policy: that pass found out how numbers and dates are written."""
+        """Return the original after it was combined with its policy, which determines how numbers and dates are
+        written."""
         assert self.policy is not None
         with self._meeting:  # of two threads that want it, one reads it
             if self._table is None:
@@ -179,7 +181,7 @@ class Truth:
 
     @property
     def records(self) -> Records:
-        """Everybody's codes, for the replay of the method."""
+        """Return all people's codes, for the replay of the method."""
         return self.table.records
 
     def _demand(self, names: Sequence[str]) -> None:
@@ -191,7 +193,7 @@ class Truth:
             )
 
     def terms(self) -> dict[str, TermRecords]:
-        """The terms of the original as they were linked: over the policy's knowledge and the terms the release adds.
+        """Return the linked terms of the original, over the policy's knowledge table and the terms of the release.
 
         Unknown terms count only where they were to be published, as when the release was made.
         """
@@ -205,7 +207,7 @@ class Truth:
         policy, names = self.policy, [statement.name for statement in statements]
         if policy is None or any(name not in policy.knowledge for name in names):
             raise DataError(
-                "how the original writes its sets of terms is not known.",
+                "sets of terms in the original cannot be read without a policy.",
                 hint="Give the policy that the release was made with.",
             )
         self._demand(names)
@@ -227,20 +229,20 @@ class Truth:
         return {n: TermRecords(column, type(parts[n][0]).concat(parts[n])) for n, column in columns.items()}
 
     def priors(self) -> dict[str, Overall]:
-        """Beliefs in labels before the release."""
+        """Return the prior beliefs in labels."""
         return priors(Records(0, {}, {}, self.terms()))
 
     # ------------------------------------------------------------------ what must be true
 
     def verdicts(self) -> list[Verdict]:
-        """Every true value is possible as often as it is true; no term is published that is not."""
+        """Return verdicts: every true value is possible often enough, and no term is published that is not true."""
         found = [self._no_term_more(column) for column in self.terms().values()]
         if self.release.manifest.sample is not None:
             return [*self._sampled(), *found]
         return [*self._possible(), *self._tight(), *self._means(), *found]
 
     def left_out(self, requirements: Sequence[Model]) -> list[Verdict]:
-        """Those who are missing, as far as the release shows what the original has more than it."""
+        """Return the records of the original that do not appear in the release, as far as the counts show them."""
         release = self.release
         if not release.suppressed or release.manifest.sample is not None or not release.manifest.rows_are_people:
             return []
@@ -258,7 +260,7 @@ class Truth:
         return [missing_verdict(release, requirements, columns, counts, places)]
 
     def _places_of(self, statement: Statement) -> NDArray[np.int64] | None:
-        """Where the published values stand among the original's; None where that is not known."""
+        """Return the positions of the published values among the original's; None if unknown."""
         own = None if self.policy is None else self.table.columns.get(statement.name)
         if own is None or own.is_open:
             return None
@@ -266,7 +268,8 @@ class Truth:
         return np.array(found, np.int64) if min(found, default=0) >= 0 else None
 
     def _means(self) -> list[Verdict]:
-        """Means of classes have the mean of the original, where no number is missing and nobody was left out."""
+        """Check that means of classes have the mean of the original, if no number is missing and nobody was
+        suppressed."""
         release, out = self.release, []
         averaged = [s for s in release.statements if isinstance(s, MeanStatement)]
         if not averaged or self.policy is None or release.suppressed:
@@ -290,8 +293,7 @@ class Truth:
         return out
 
     def _sampled(self) -> list[Verdict]:
-        """A sample has about as many people as its share says: within eight standard deviations. Who they are, and so
-        how often a value must be possible, is not known."""
+        """Check that a sample has about as many people as its share implies, within eight standard deviations."""
         release, share = self.release, self.release.manifest.sample
         listed = [s.name for s in release.statements if s.lists_values and s.terms is None]
         if not listed or share is None:
@@ -300,12 +302,12 @@ class Truth:
         people = release.records + release.suppressed
         near = abs(people - share * whole) <= 8 * np.sqrt(whole * share * (1 - share)) + 1
         found = people / max(1, whole)
-        text = f"the release speaks of {people} of {whole} records"
+        text = f"the release covers {people} of {whole} records"
         short = 0 if near else people
         return [Verdict("sample-size", "all columns", share, found, bool(near), "the original", people, short, text)]
 
     def _possible(self) -> list[Verdict]:
-        """Every true value must be possible at least as often as it is true, less the records that were left out."""
+        """Check that every true value is possible at least as often as it is true, less the suppressed records."""
         release = self.release
         hidden = [s for s in release.statements if s.hides and s.lists_values]
         names = [s.name for s in hidden if s.design is None or s.design.p == 1.0]
@@ -323,35 +325,28 @@ class Truth:
             holds = int(short.sum()) <= missing and records == release.records + missing
             text = "every value is possible at least as often as it is true"
             if missing:
-                text += f", apart from the {missing} records left out"
+                text += f", apart from the {missing} suppressed records"
             if not holds:
                 text = "some true values are not possible"
             if records != release.records + missing:
-                text = f"the original has {records} records, the release {release.records} and {missing} left out"
-            out.append(
-                Verdict(
-                    model="truth-in-set",
-                    column=name,
-                    required=1.0,
-                    achieved=float(1 - max(0, short.sum() - missing) / max(1, records)),
-                    holds=holds,
-                    basis="the original",
-                    records=records,
-                    breaches=max(0, int(short.sum()) - missing),
-                    statement=text,
+                text = (
+                    f"the original has {records} records, but the release has {release.records} and reports {missing} "
+                    "suppressed"
                 )
-            )
+            breaches = max(0, int(short.sum()) - missing)
+            share = float(1 - breaches / max(1, records))
+            out.append(Verdict("truth-in-set", name, 1.0, share, holds, "the original", records, breaches, text))
         return out
 
     def _tight(self) -> list[Verdict]:
-        """What is said of every class is true as far as counts can show it."""
+        """Check statements about every class as far as counts can show them."""
         names = tight_columns(self.release)
         if not names:
             return []
         return tight_verdicts(self.release, self.counts(names, strangers=self.release.suppressed > 0))
 
     def _no_term_more(self, column: TermRecords) -> Verdict:
-        """No term is published more often than it is true. Which record had which is not known any more."""
+        """Check that no term is published more often than it is true."""
         release, statement = self.release, self.release.column(column.name)
         shown = np.zeros(statement.d, np.int64)
         for batch in release.batches([statement.name]):
@@ -364,22 +359,16 @@ class Truth:
             text = "some terms are published more often than they are true"
         whole = release.manifest.sample is None
         if whole and records != people:
-            text = f"the original has {records} records, the release speaks of {people}"
+            text = f"the original has {records} records, but the release covers {people}"
+        share = float(1 - over.sum() / max(1, int(shown.sum())))
+        holds = not over.any() and (records == people or not whole)
         return Verdict(
-            model="terms-are-true",
-            column=statement.name,
-            required=1.0,
-            achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
-            holds=not over.any() and (records == people or not whole),
-            basis="the original",
-            records=records,
-            breaches=int(over.sum()),
-            statement=text,
+            "terms-are-true", statement.name, 1.0, share, holds, "the original", records, int(over.sum()), text
         )
 
 
 def _with_rest(domain: Domain) -> Domain:
-    """A domain with a place for missing values, and for all other ones where it was taken from the data."""
+    """Return a domain with codes for missing values, and for other values if it was taken from the data."""
     rest = (OTHER, MISSING) if domain.source == "data" else (MISSING,)
     added = tuple(label for label in rest if label not in domain.index)
     return replace(domain, values=(*domain.values, *added), kind="string") if added else domain
@@ -389,12 +378,12 @@ def _with_rest(domain: Domain) -> Domain:
 
 
 def is_countable(statement: Statement) -> bool:
-    """Whether a release itself tells how often every value of a column occurs: it is exact, or in groups."""
+    """Return whether a release shows how often every value of a column occurs, because it is exact or in groups."""
     return statement.lists_values and (statement.is_exact or statement.table is not None)
 
 
 def published_counts(published: Published, statement: Statement) -> NDArray[np.int64]:
-    """How often every value of such a column is published."""
+    """Return how often every value of such a column is published."""
     if (table := statement.table) is not None:
         return np.bincount(table.value, table.count, minlength=statement.d).astype(np.int64)
     counts = np.zeros(statement.d, np.int64)
@@ -410,7 +399,7 @@ def missing_verdict(
     counts: Mapping[str, NDArray[np.int64]],
     places: Mapping[str, NDArray[np.int64]],
 ) -> Verdict:
-    """The verdict about those who are missing from a release, from what the original has more than it.
+    """Return the verdict about the people who are missing from a release.
 
     Only what is published exactly or in groups can be subtracted; a requirement on anything else stays undecided.
     `places` are those of the published values among those that are counted, where these are more.
@@ -434,7 +423,7 @@ def missing_verdict(
     found = Members(records, settled).verdict(np.arange(whole) < people)
     if found.holds and len(settled) < len(asked):
         open_ones = ", ".join(dict.fromkeys(model.model for model in asked if model not in settled))
-        text = f"{found.statement}, as far as the release shows what they had; not settled: {open_ones}"
+        text = f"{found.statement}, as far as the release shows their values; undecided: {open_ones}"
         return replace(found, holds=None, statement=text)
     return found
 
@@ -443,12 +432,12 @@ def missing_verdict(
 
 
 def tight_columns(release: Release) -> list[str]:
-    """Columns of which the release says that certain values occur in every class."""
+    """Return columns of which the release says that certain values occur in every class."""
     return [one.name for one in release.statements if one.tightness in ("ends", "members")]
 
 
 def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> list[Verdict]:
-    """One verdict for every such column; `truth` is how often each of its values occurs in the original.
+    """Return one verdict for every such column; `truth` counts its values in the original.
 
     Rows cannot be matched with records any more, but counts can: every class whose interval ends at a value, or whose
     set names it, holds somebody who has it. So the original has a value at least as often as there are such classes.
@@ -464,39 +453,29 @@ def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> 
         there = truth[name][: statement.d]
         short = np.maximum(low - there, 0) + np.maximum(there - high - release.suppressed, 0)
         holds = not short.any()
-        text = "every value occurs as often as the classes that show it say"
+        text = "every value occurs as often as its classes state"
         if not holds:
-            text = "classes show values that the original does not have often enough"
-        out.append(
-            Verdict(
-                model="tight-classes",
-                column=name,
-                required=1.0,
-                achieved=float(1 - short.sum() / max(1, release.records)),
-                holds=holds,
-                basis="the original",
-                records=release.records,
-                breaches=int(short.sum()),
-                statement=text,
-            )
-        )
+            text = "some values occur in classes more often than in the original"
+        breaches = int(short.sum())
+        share = float(1 - breaches / max(1, release.records))
+        out.append(Verdict("tight-classes", name, 1.0, share, holds, "the original", release.records, breaches, text))
     return out
 
 
 def as_published(original: Any, release: Published) -> Source:
-    """An original with the columns that a release publishes as tuples under their common name."""
+    """Return an original with composites in place of columns that a release publishes as tuples."""
     made = {s.name: s.domain.made_of for s in release.statements if not s.column.is_open}
     return with_tuples(open_source(original), {name: members for name, members in made.items() if members})
 
 
 def with_members(declared: Column, published: Column) -> Column:
-    """A published column whose tuples must differ in what the policy says, whatever the release claims."""
+    """Return a published composite whose tuples must differ as the policy requires, whatever the release claims."""
     found = None if published.is_open else published.domain
     names = () if found is None else found.made_of
     if names != tuple(declared.members):
         raise ReleaseError(
-            f"the release says that {published.name!r} is made of {_listed(names)}, the policy of "
-            f"{_listed(tuple(declared.members))}.",
+            f"{published.name!r} consists of {_listed(names)} in the release, but of "
+            f"{_listed(tuple(declared.members))} in the policy.",
             hint="Check it against the policy that it was made with.",
         )
     if not isinstance(found, TupleDomain):

@@ -13,7 +13,7 @@ from noren.cli import echo_json, say
 @click.option("--no-browser", is_flag=True, help="Only print the address; each is good for one browser, once.")
 @click.option("--json", "as_json", is_flag=True, help="Print every address as JSON.")
 def studio(place: str | None, port: int | None, no_browser: bool, as_json: bool) -> None:
-    """Open Noren Studio, a page of this machine alone: for the holder, the recipient and the auditor.
+    """Open Noren Studio, a page for this machine only: for the holder, the recipient and the auditor.
 
     FILE is a table to open, RELEASE a release directory, URI an address of PostgreSQL. Enter prints another one-time
     address, Ctrl-C ends the studio and removes what it kept.

@@ -1,4 +1,4 @@
-"""Edits of a policy: each changes its plain values in place; whether it still is one, the library says."""
+"""Edits of a policy as plain values; the library validates the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = ("kind", "format", "decimal", "missing_values", "missing")
 
 
 def attribute(sections: dict[str, Any], name: str) -> dict[str, Any]:
-    """The table of a column, also where it was written as its role alone."""
+    """Return the table of a column, also if it was written as a role only."""
     given = sections["attributes"][name]
     if isinstance(given, str):
         given = sections["attributes"][name] = {"role": given}
@@ -21,7 +21,7 @@ def attribute(sections: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def set_role(sections: dict[str, Any], name: str, role: str) -> None:
-    """Another role. What was said for the old one alone goes: a hierarchy of a column that is dropped means nothing."""
+    """Set another role, and remove options that only the old one permits."""
     given = attribute(sections, name)
     was, given["role"] = given["role"], role
     if role in ("identifier", "drop"):
@@ -36,7 +36,7 @@ def set_role(sections: dict[str, Any], name: str, role: str) -> None:
 
 
 def unname(sections: dict[str, Any], name: str) -> None:
-    """No requirement names the column any more; one that named it alone goes."""
+    """Remove a column from all requirements; remove requirements on that column only."""
     left = []
     for one in sections.get("require", []):
         on = one.get("on", [])
@@ -52,7 +52,7 @@ def unname(sections: dict[str, Any], name: str) -> None:
 
 
 def follow(sections: dict[str, Any]) -> None:
-    """Where several methods share the columns, each column goes to the one that treats its kind."""
+    """Assign columns to the method for their kind, if several methods share them."""
     from noren.methods import METHODS
 
     methods = sections.get("method")
@@ -70,7 +70,8 @@ def follow(sections: dict[str, Any]) -> None:
 
 
 def set_key(sections: dict[str, Any], key: str | None) -> None:
-    """Which column says whose row it is; without one every row is a person. A bound on rows goes with its key."""
+    """Set the column that identifies people; without one every row is a person. A bound on rows is removed with its
+    key."""
     people = sections.setdefault("people", {})
     if people.pop("key", None) not in (key, [key]):
         people.pop("most_rows", None)
@@ -83,7 +84,7 @@ def set_key(sections: dict[str, Any], key: str | None) -> None:
 
 
 def set_option(sections: dict[str, Any], name: str, option: str, value: Any) -> None:
-    """An option of a column; None takes it away."""
+    """Set an option of a column; None removes it."""
     given = attribute(sections, name)
     if value is None:
         given.pop(option, None)
@@ -100,7 +101,7 @@ def remove_requirement(sections: dict[str, Any], at: int) -> None:
 
 
 def set_parameter(sections: dict[str, Any], at: int, field: str, value: Any) -> None:
-    """A parameter of the requirement at a place; None is its default."""
+    """Set a parameter of the requirement at a position; None is its default."""
     given = sections["require"][at]
     if value is None:
         given.pop(field, None)
@@ -109,7 +110,7 @@ def set_parameter(sections: dict[str, Any], at: int, field: str, value: Any) -> 
 
 
 def adopt(sections: dict[str, Any], method: Any, setting: dict[str, float] | None = None) -> None:
-    """The methods of a candidate, and the parameters under which it was tried."""
+    """Adopt the methods and parameters of a candidate."""
     sections["method"] = method
     for name, value in (setting or {}).items():
         for one in sections.get("require", []):
@@ -118,7 +119,7 @@ def adopt(sections: dict[str, Any], method: Any, setting: dict[str, float] | Non
 
 
 def groups(sections: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The groups of columns that are hidden together, however the policy writes them."""
+    """Return the groups of columns that are hidden together, in any notation."""
     given = sections.get("together", [])
     if isinstance(given, Mapping) or (given and all(isinstance(one, str) for one in given)):
         given = [given]
@@ -131,7 +132,7 @@ def join(sections: dict[str, Any], group: Mapping[str, Any]) -> None:
 
 
 def part(sections: dict[str, Any], columns: Sequence[str]) -> None:
-    """Hide each of these columns for itself."""
+    """Hide these columns separately."""
     left = [one for one in groups(sections) if list(one["columns"]) != list(columns)]
     sections.pop("together", None)
     if left:
@@ -139,7 +140,8 @@ def part(sections: dict[str, Any], columns: Sequence[str]) -> None:
 
 
 def at_levels(sections: Mapping[str, Any], levels: Mapping[str, int] | None) -> list[dict[str, Any]]:
-    """The methods with Incognito's levels fixed, or free (None); its other options stay. Without it, it alone."""
+    """Fix Incognito's levels in the methods, or free them (None); other options stay. Without Incognito, make it the
+    only method."""
     given = sections.get("method", [])
     methods = [dict(one) for one in ([given] if isinstance(given, Mapping) else given)]
     own = [one for one in methods if one["name"] == "incognito"] or [{"name": "incognito"}]

@@ -1,4 +1,4 @@
-"""Files of the user's machine: a table or a release that is opened, a session that is saved as two files.
+"""Files of the user: opening a table or a release, saving a session as two files.
 
 The files of a session are the policy, and a Python script that repeats the release with public verbs. Neither holds a
 password or a cell. The script needs the table, the policy and Noren, and nothing of the studio.
@@ -18,14 +18,14 @@ from noren.files import write_whole
 from noren.policy import text_for
 from noren.sources import SOURCES
 from noren_studio import texts
-from noren_studio.parts import button, div, line, problems, title
+from noren_studio.parts import button, div, line, problems, title, upload
 from noren_studio.session import Session
 
 POLICY, SCRIPT = "policy.toml", "release.py"
 
 
 def session_files(session: Session, folder: Path) -> dict[str, str]:
-    """What is saved, by name. Raises where the policy is not one yet."""
+    """Return the files of a session by name; raise if the policy is not valid yet."""
     policy = session.rules.policy
     if policy is None:
         raise NorenError(texts.NOT_YET, hint=texts.NOT_YET_HINT)
@@ -35,7 +35,7 @@ def session_files(session: Session, folder: Path) -> dict[str, str]:
 
 
 def script(place: str | None, name: str) -> str:
-    """The release again, by Python alone. Without a place, the table is the first argument."""
+    """Return a Python script that makes the release again. Without a place, the table is the first argument."""
     called = "".join(char if char.isprintable() else "?" for char in name).replace("\\", "/").replace('"', "'")
     default = "sys.argv[1]" if place is None else f"sys.argv[1] if len(sys.argv) > 1 else {place!r}"
     return f'''"""Makes the release again that was prepared in Noren Studio from {called}.
@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 
 def save_dialog(session: Session) -> None:
-    """Both files, to be downloaded or written into a folder."""
+    """Show a dialog to download both files or write them into a folder."""
     with ui.dialog() as dialog, ui.card().style("width: 720px; max-width: 92vw"):
         title(texts.SAVE_SESSION)
         line(texts.SAVE_WHY, "n-why")
@@ -88,7 +88,7 @@ def _choices(session: Session, dialog: ui.dialog) -> None:
 
 
 def _write(session: Session, folder: Path, dialog: ui.dialog) -> None:
-    """Both files, neither over another one."""
+    """Write both files without overwriting others."""
     try:
         found = session_files(session, folder)
         taken = [name for name in found if (folder / name).exists()]
@@ -114,7 +114,7 @@ MOST = 500
 
 
 async def pick_file(session: Session, folders: bool = False) -> Path | None:
-    """A file that was clicked, or with `folders` a folder; None if nothing was."""
+    """Let the user select a file, or with `folders` a folder; None if cancelled."""
     with ui.dialog() as dialog, ui.card().style("width: 620px; max-width: 90vw"):
         title(texts.PICK_FOLDER if folders else texts.PICK_FILE)
 
@@ -142,7 +142,7 @@ async def pick_file(session: Session, folders: bool = False) -> Path | None:
 
 
 def entries(folder: Path, folders: bool) -> list[Path]:
-    """Folders first, then tables; what starts with a dot is left out."""
+    """Return folders first, then tables; hidden ones are skipped."""
     try:
         found = [one for one in folder.iterdir() if not one.name.startswith(".")]
         inside = sorted(one for one in found if one.is_dir())
@@ -157,14 +157,14 @@ def entries(folder: Path, folders: bool) -> list[Path]:
 
 @dataclass(frozen=True)
 class Opener:
-    """How something is opened: its place is typed, picked or dropped, and `begin` is given it."""
+    """Lets the user type, select or drop a place, and passes it to `begin`."""
 
     session: Session
     begin: Callable[[str], None]
     folders: bool = False
 
     def place(self, label: str, example: str, now: str = "") -> None:
-        """A field for a path or an address, and the buttons beside it."""
+        """Show a field for a path or an address, with its buttons."""
         field = ui.input(label, value=now, placeholder=example).props("outlined dense autocomplete=off")
         field.props("spellcheck=false data-place").classes("n-grow")
 
@@ -177,10 +177,7 @@ class Opener:
         button(texts.BROWSE, self._pick)
 
     def upload(self, label: str, largest: int = 4 << 30, accept: str = "") -> None:
-        ui.upload(
-            label=label, auto_upload=True, max_file_size=largest, max_files=1, on_upload=self._uploaded,
-            on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"),
-        ).props("flat" + (f" accept={accept}" if accept else ""))  # fmt: skip
+        upload(label, self._uploaded, largest, accept)
 
     async def _pick(self) -> None:
         path = await pick_file(self.session, self.folders)
@@ -188,7 +185,7 @@ class Opener:
             self.begin(str(path))
 
     async def _uploaded(self, event: events.UploadEventArguments) -> None:
-        """Keep the file in the session's folder under a plain name; the given one is only shown."""
+        """Store an uploaded file in the session's folder under a safe name."""
         kept = self.session.kept
         number = kept["uploads"] = kept.get("uploads", 0) + 1
         folder = self.session.folder / f"upload-{number}"
@@ -199,7 +196,7 @@ class Opener:
 
 
 def plain_name(given: str) -> str:
-    """The name of a file without what a path or a command could take for something else."""
+    """Return a safe file name."""
     name = Path(given).name
     suffix = "".join(Path(name).suffixes[-2:])
     stem = "".join(char if char.isalnum() or char in "-_" else "_" for char in name.partition(".")[0])[:60]

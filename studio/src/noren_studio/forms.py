@@ -1,4 +1,4 @@
-"""Forms made of the fields that models and methods declare: name, range, description. Nothing is said twice."""
+"""Forms made of the fields that models and methods declare: name, range, description."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from noren_studio import texts
-from noren_studio.parts import div, line
+from noren_studio.parts import div, line, take
 
-Kind = Literal["whole", "number", "choice", "switch", "other"]
+Kind = Literal["whole", "number", "choice", "switch", "text", "other"]
 MOST = {"k": 50, "l": 12, "m": 12, "p": 12, "refinement": 10, "c": 10, "beta": 5, "delta": 5, "epsilon": 10, "d": 10,
         "e": 6, "t": 1, "counterfeits": 1, "block": 50_000, "grid": 500}  # fmt: skip
 """Where a slider ends whose field has no upper bound; larger numbers can be typed."""
@@ -23,7 +23,7 @@ MOST = {"k": 50, "l": 12, "m": 12, "p": 12, "refinement": 10, "c": 10, "beta": 5
 
 @dataclass(frozen=True)
 class Range:
-    """What a field admits."""
+    """The permitted values of a field."""
 
     kind: Kind
     low: float | None = None
@@ -34,7 +34,7 @@ class Range:
     optional: bool = False
 
     def words(self) -> str:
-        """The valid range, as a reader writes it."""
+        """Return the valid range in words."""
         if self.low is None and self.high is None:
             return ""
         low = "" if self.low is None else texts.above(self.low, self.open_low)
@@ -43,12 +43,12 @@ class Range:
 
 
 def range_of(field: FieldInfo) -> Range:
-    """Kind and bounds of a declared field."""
+    """Return kind and bounds of a declared field."""
     kind, optional = field.annotation, False
     if get_origin(kind) in (Union, UnionType):
         inner = [one for one in get_args(kind) if one is not NoneType]
         optional = len(inner) < len(get_args(kind))
-        kind = inner[0] if len(inner) == 1 else None
+        kind = inner[0] if len(inner) == 1 else str if str in inner else None
     bounds: dict[str, Any] = {}
     for one in field.metadata:
         for name in ("ge", "gt", "le", "lt"):
@@ -58,6 +58,8 @@ def range_of(field: FieldInfo) -> Range:
         return Range("choice", choices=tuple(map(str, get_args(kind))), optional=optional)
     if kind is bool:
         return Range("switch", optional=optional)
+    if kind is str:
+        return Range("text", optional=optional)
     if kind not in (int, float):
         return Range("other", optional=optional)
     low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
@@ -66,13 +68,13 @@ def range_of(field: FieldInfo) -> Range:
 
 
 def fields_of(kind: type[BaseModel], but: tuple[str, ...]) -> dict[str, FieldInfo]:
-    """The fields that a form can ask for."""
+    """Return the fields that a form can show."""
     found = {name: field for name, field in kind.model_fields.items() if name not in but}
     return {name: field for name, field in found.items() if range_of(field).kind != "other"}
 
 
 def slider_span(name: str, found: Range) -> tuple[float, float, float]:
-    """From where to where a slider goes, and its step."""
+    """Return range and step of a slider."""
     low = found.low if found.low is not None else 0.0
     high = found.high if found.high is not None else float(MOST.get(name, max(10.0, 10 * low)))
     if found.kind == "whole":
@@ -84,7 +86,7 @@ def slider_span(name: str, found: Range) -> tuple[float, float, float]:
 def form(
     kind: type[BaseModel], given: Mapping[str, Any], change: Callable[[str, Any], None], but: tuple[str, ...]
 ) -> None:
-    """One control per field. `change` is told of a field and its new value; None means the default."""
+    """Show one control per field. `change` gets a field and its new value; None means the default."""
     for name, field in fields_of(kind, but).items():
         found = range_of(field)
         default = None if field.is_required() else field.default
@@ -100,12 +102,15 @@ def _control(name: str, field: FieldInfo, found: Range, now: Any, change: Callab
         ).style("max-width: 300px")
     elif found.kind == "switch":
         ui.switch(name, value=bool(now), on_change=lambda e: change(name, e.value))
+    elif found.kind == "text":
+        written = ui.input(name, value=now or "").props("dense outlined spellcheck=false").props(f'data-field="{name}"')
+        take(written, lambda value: change(name, value or None))
     else:
         _number(name, field, found, now, change)
 
 
 def _number(name: str, field: FieldInfo, found: Range, now: Any, change: Callable[[str, Any], None]) -> None:
-    """A field and a slider for one number. A slider tells its value when it is let go."""
+    """Show a field and a slider for one number. A slider reports its value when it is released."""
     low, high, step = slider_span(name, found)
 
     def told(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Who may come in: nothing of a session is served to a browser that was not let in by a one-time address.
+"""Access control: a browser needs a one-time address before it gets anything of a session.
 
 Every request and every socket must name this server in Host, come from a page of this server if it says where it comes
 from, and carry the cookie for which a one-time token was exchanged. So neither another machine, nor a page of another
@@ -26,6 +26,10 @@ LOOPBACK = ("127.0.0.1", "localhost")
 METHODS = ("GET", "HEAD", "POST")
 SOCKET = "/_nicegui_ws/"
 CLIENTS = "/_nicegui/client/"
+ENTRY = "/enter"
+"""A page that exchanges the token behind its #: what comes from a file would be taken for a page of another site."""
+ENTER = '<!doctype html><script>location.replace("/?token=" + encodeURIComponent(location.hash.slice(1)))</script>'
+ALONE = "default-src 'none'; script-src 'unsafe-inline'; frame-ancestors 'none'"
 FRAMED = "/framed/"
 """Pages that stand inside one of ours, without any right: reports."""
 
@@ -50,7 +54,7 @@ HEADERS = {
 
 
 class Gate:
-    """The one entrance: an ASGI application around the one of the pages."""
+    """The access check: an ASGI application around that of the pages."""
 
     def __init__(self, inside: App, sessions: Sessions, port: int, owner: Callable[[str], str | None]) -> None:
         self.inside = inside
@@ -62,7 +66,7 @@ class Gate:
         self._tokens: set[str] = set()
 
     def invite(self) -> str:
-        """An address that lets one browser in, once."""
+        """Return an address that lets one browser in, once."""
         token = secrets.token_urlsafe(32)
         self._tokens.add(token)
         return f"http://{LOOPBACK[0]}:{self.port}/?token={token}"
@@ -75,6 +79,10 @@ class Gate:
         status = self.refused(scope, headers)
         if status:
             await self._refuse(scope, send, status)
+        elif scope["type"] == "http" and scope["path"] == ENTRY:
+            await _answer(
+                send, 200, ENTER.encode(), [("content-type", "text/html"), ("content-security-policy", ALONE)]
+            )
         elif scope["type"] == "http" and scope["path"] == "/" and b"token=" in scope["query_string"]:
             await self._exchange(scope, send)
         elif (session := self.session_of(headers)) is None or not self._own(scope, session):
@@ -86,7 +94,7 @@ class Gate:
             await self.inside(scope, receive, Answer(scope["path"], send))
 
     def refused(self, scope: Scope, headers: MutableMapping[str, list[str]]) -> int:
-        """The status of an answer to a request that should not have been made, or 0."""
+        """Return the status of the answer to a forbidden request, or 0."""
         hosts = headers.get("host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return 421
@@ -97,10 +105,12 @@ class Gate:
         if (changes and not origins) or any(origin != f"http://{hosts[0].lower()}" for origin in origins):
             return 403
         sites = headers.get("sec-fetch-site", [])
+        if scope["path"] == ENTRY:  # it says nothing and changes nothing, also where a file leads to it
+            return 0
         return 403 if any(site not in ("same-origin", "none") for site in sites) else 0
 
     def session_of(self, headers: MutableMapping[str, list[str]]) -> str | None:
-        """The session whose cookie the request carries."""
+        """Return the session of the request's cookie."""
         for line in headers.get("cookie", []):
             try:
                 found = SimpleCookie(line).get(self.cookie)
@@ -111,7 +121,7 @@ class Gate:
         return None
 
     def _own(self, scope: Scope, session: str) -> bool:
-        """Whether the page that a socket or an upload belongs to is one of this session."""
+        """Return whether the page of a socket or an upload belongs to this session."""
         path = scope["path"]
         if path.startswith(SOCKET):
             asked = parse_qs(scope["query_string"].decode("latin-1")).get("client_id", [])
@@ -121,7 +131,7 @@ class Gate:
         return True
 
     async def _exchange(self, scope: Scope, send: Send) -> None:
-        """A token for a cookie. The token is worth nothing afterwards, and leaves the address bar."""
+        """Exchange a token for a cookie; the token is then invalid and leaves the address bar."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         known = next((one for one in self._tokens if hmac.compare_digest(one.encode(), given.encode())), None)
         if known is None or scope["method"] != "GET":
@@ -140,7 +150,7 @@ class Gate:
 
 
 class Answer:
-    """Adds the headers of a closed house to an answer, and to a page the nonce of its scripts."""
+    """Adds security headers to an answer, and to a page the nonce of its scripts."""
 
     def __init__(self, path: str, send: Send) -> None:
         self.path = path
@@ -172,7 +182,7 @@ class Answer:
             await self.send(message)
 
     async def _page(self) -> None:
-        """The whole page at once: its own scripts are those that stand in the template, where data is escaped."""
+        """Send the whole page at once, with the nonce in the scripts of the template."""
         assert self._start is not None
         body = b"".join(self._body).replace(b"<script", f'<script nonce="{self.nonce}"'.encode())
         kept = [(name, value) for name, value in self._start["headers"] if name.lower() != b"content-length"]
@@ -189,7 +199,7 @@ async def _answer(send: Send, status: int, body: bytes, more: Iterable[tuple[str
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
         "x-frame-options": "DENY",
     }
-    headers = [(name.encode(), value.encode()) for name, value in [*fixed.items(), *more]]
+    headers = [(name.encode(), value.encode()) for name, value in (fixed | dict(more)).items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -1,4 +1,4 @@
-"""Long work in a process of its own: the page stays alive, cancel really stops it, a crash is an error and no loss.
+"""Long work in separate processes: the page stays responsive, cancel ends the process, a crash is an error.
 
 A job runs one function of `noren_studio.work`, which calls public verbs. The process tells how far it is and what it
 found in JSON over a pipe; a server never unpickles what a worker made. It ends with the server, whatever happens.
@@ -25,7 +25,7 @@ from noren.progress import Meter, Stage
 from noren_studio import texts
 
 Work = Callable[..., Any]
-"""A function at the top of a module: work(stage, **given) returns plain data."""
+"""A function at the top of a module: work(stage, **given) returns plain data, or yields more and more of it."""
 TOLD_EVERY = 0.15
 """Seconds between two messages about one stage."""
 SPAWN = multiprocessing.get_context("spawn")
@@ -39,14 +39,14 @@ PLACES = min(3, max(2, os.cpu_count() or 2))
 
 
 class Waits(Protocol):
-    """What stands in a line."""
+    """A protocol: jobs that wait in a line."""
 
     def begin(self) -> None:
-        """Its turn has come."""
+        """Start, because a place is free."""
 
 
 class Line:
-    """Those who wait, and how many are being served."""
+    """The line of waiting jobs, and the number of running ones."""
 
     def __init__(self, places: int = PLACES) -> None:
         self.places = places
@@ -55,15 +55,15 @@ class Line:
         self._waiting: list[Waits] = []
 
     def enter(self, one: Waits) -> None:
-        """Begin at once if a place is free, else stand behind the others."""
+        """Start at once if a place is free, otherwise wait."""
         self._change(lambda: self._waiting.append(one))
 
     def leave(self, one: Waits) -> None:
-        """Give the place free, or stop waiting. Whoever has left before may do so again."""
+        """Free the place, or stop waiting. Calling it again has no effect."""
         self._change(lambda: self._remove(one))
 
     def before(self, one: Waits) -> int | None:
-        """How many wait before somebody; None if their turn has come."""
+        """Return how many wait before a job; None if it is running."""
         with self._lock:
             return self._waiting.index(one) if one in self._waiting else None
 
@@ -84,22 +84,30 @@ class Line:
 
 @dataclass
 class StageSeen:
-    """One stage of a job: what it is called, how much there is, how much is done."""
+    """One stage of a job: its name, total and progress."""
 
     name: str
     total: int | None = None
     done: int = 0
     note: str = ""
     ended: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def share(self) -> float | None:
         return min(1.0, self.done / self.total) if self.total else None
 
+    @property
+    def left(self) -> float | None:
+        """Return the estimated remaining seconds; None before any progress."""
+        if not self.total or not 0 < self.done < self.total:
+            return None
+        return (time.monotonic() - self.began) / self.done * (self.total - self.done)
+
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job found nothing: problem and next step, as the library says it."""
+    """Why a job failed: problem and hint of the library."""
 
     message: str
     hint: str = ""
@@ -111,7 +119,7 @@ State = Literal["running", "done", "failed", "cancelled"]
 
 
 class Job:
-    """One run of a verb. `state`, `stages`, `result` and `failure` may be read at any time."""
+    """One run of a function. `state`, `stages`, `result` and `failure` may be read at any time."""
 
     def __init__(
         self, name: str, work: Work, given: Mapping[str, Any], mark: str, keep: Callable[[Job], None] | None = None
@@ -121,6 +129,8 @@ class Job:
         self.state: State = "running"
         self.stages: list[StageSeen] = []
         self.result: Any = None
+        self.parts = 0
+        """How often a result was told: work may tell what it has found so far."""
         self.failure: Failure | None = None
         self.began = time.monotonic()
         self.seconds = 0.0
@@ -136,7 +146,7 @@ class Job:
 
     @property
     def stage(self) -> StageSeen | None:
-        """What is being done: the last begun of the stages that have not ended; between two of them the last one."""
+        """Return the current stage."""
         stages = list(self.stages)
         return next((one for one in reversed(stages) if not one.ended), stages[-1] if stages else None)
 
@@ -146,19 +156,19 @@ class Job:
 
     @property
     def before(self) -> int | None:
-        """How many jobs wait before this one; None if it waits no more."""
+        """Return how many jobs wait before this one; None if it no longer waits."""
         return LINE.before(self)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until the job has ended, at most so long; whether it has."""
+        """Wait until the job has ended, with a timeout; return whether it has."""
         return self._over.wait(seconds)
 
     def start(self) -> None:
-        """Begin, or wait until a place is free."""
+        """Start, or wait until a place is free."""
         LINE.enter(self)
 
     def begin(self) -> None:
-        """The job's turn has come."""
+        """Start the process, because a place is free."""
         worker = SPARE.take()
         with self._lock:
             cancelled = self.state != "running"
@@ -173,7 +183,7 @@ class Job:
             worker.tasks.send(self._task)
 
     def cancel(self) -> None:
-        """Kill the process, or leave the line. What was found so far is gone; nothing that was being written stays."""
+        """Kill the process, or leave the line. Reported results stay; unfinished files are removed."""
         if self._end("cancelled"):
             if self._worker is not None:
                 self._worker.kill()
@@ -181,21 +191,17 @@ class Job:
                 LINE.leave(self)
 
     def _end(self, state: State) -> bool:
-        """Into a final state, once: a job that was cancelled does not fail afterwards. Whoever sees that it is done
-        finds what it found.
-        """
+        """Set the final state once: a cancelled job does not fail afterwards, and results are set before the state."""
         with self._lock:
             if self.state != "running":
                 return False
             self.seconds = time.monotonic() - self.began
-            if state == "done" and self._keep is not None:
-                self._keep(self)
             self.state = state
             self._over.set()
             return True
 
     def _listen(self, worker: Worker) -> None:
-        """Hears the worker until it ends."""
+        """Listen to the worker until it ends."""
         try:
             while self._hear(json.loads(worker.told.recv_bytes())):
                 pass
@@ -208,7 +214,7 @@ class Job:
         LINE.leave(self)
 
     def _hear(self, message: Mapping[str, Any]) -> bool:
-        """Takes one message; False after the last one."""
+        """Handle one message; return False after the last one."""
         told = message["told"]
         if told == "stage":
             self.stages.append(StageSeen(message["name"], message["total"]))
@@ -216,17 +222,22 @@ class Job:
             stage = self.stages[message["at"]]
             stage.done, stage.note, stage.total = message["done"], message["note"], message["total"]
             stage.ended = message["ended"]
-        elif told == "result":
-            self.result = message["result"]
+        elif told == "part":
+            with self._lock:
+                if self.running:
+                    self.result, self.parts = message["result"], self.parts + 1
+                    if self._keep is not None:
+                        self._keep(self)
+        elif told == "done":
             self._end("done")
         else:
             self.failure = Failure(**message["failure"])
             self._end("failed")
-        return told in ("stage", "meter")
+        return told in ("stage", "meter", "part")
 
 
 class Worker:
-    """A process that waits for one task, does it and ends. It has loaded what every task needs."""
+    """A process that waits for one task, runs it and ends. It has preloaded common modules."""
 
     def __init__(self) -> None:
         theirs, self.tasks = SPAWN.Pipe(duplex=False)
@@ -243,7 +254,7 @@ class Worker:
             return self.process.is_alive()
 
     def ended(self) -> int | None:
-        """Wait for its end, and say how it ended."""
+        """Wait for the end, and describe it."""
         wait([self.process.sentinel])
         with REAPING:
             self.process.join()
@@ -255,20 +266,20 @@ class Worker:
 
 
 class Spare:
-    """A worker that is kept ready, so that a click does not wait for imports."""
+    """Keeps a worker ready, so that a click does not wait for imports."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ready: Worker | None = None
 
     def prepare(self) -> None:
-        """Have a worker ready from now on."""
+        """Keep a worker ready from now on."""
         with self._lock:
             if self._ready is None or not self._ready.alive:
                 self._ready = Worker()
 
     def take(self) -> Worker:
-        """The worker that is ready, or a new one; the next one is made at once."""
+        """Return the ready worker, or a new one; the next one is started at once."""
         with self._lock:
             found, self._ready = self._ready, None
         if found is None or not found.alive:
@@ -301,7 +312,7 @@ def _signal(code: int | None) -> str:
 
 
 def _live(tasks: Connection, pipe: Connection) -> None:
-    """The worker's whole life: load what is needed, wait, do it, say what was found or what went wrong, end."""
+    """Run a worker: preload, wait, do the task, report the result or error, end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(1)  # pages go first
@@ -315,14 +326,17 @@ def _live(tasks: Connection, pipe: Connection) -> None:
         return
     teller = Teller(pipe)
     try:
-        teller.say(told="result", result=work(teller.stage, **given))
+        found = work(teller.stage, **given)
+        for part in found if isinstance(found, Iterator) else (found,):
+            teller.say(told="part", result=part)
+        teller.say(told="done")
     except BaseException as error:
         teller.say(told="failure", failure=_failure(error))
 
 
 def _warm() -> None:
-    """Study two rows that nobody owns: what every table has to wait for is loaded by then. Kernels are not: they
-    would nearly double what a waiting worker holds, and many tasks need none.
+    """Study a table of two invented rows, so that modules are loaded. Kernels are not, because they would double the
+    memory and many tasks need none.
     """
     import pyarrow as pa
 
@@ -340,7 +354,8 @@ def _end_with_parent() -> None:
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    """An error as data. One that is not Noren's own is named by its kind and place: its text may quote a cell."""
+    """Return an error as data. An error that is not Noren's is named by kind and place only, because its text may quote
+    a cell."""
     kind = type(error).__name__
     if isinstance(error, NorenError):
         found = [{"where": p.where, "message": p.message, "hint": p.hint} for p in getattr(error, "problems", ())]
@@ -356,7 +371,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
 
 
 class Teller:
-    """Says over the pipe how far the work is."""
+    """Reports progress over the pipe."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe = pipe
@@ -392,7 +407,7 @@ class Teller:
 
 
 def _plain(item: Any) -> Any:
-    """NumPy's numbers and anything with a name as JSON has it."""
+    """Convert NumPy's numbers and named objects for JSON."""
     if hasattr(item, "item"):
         return item.item()
     if hasattr(item, "tolist"):

@@ -1,9 +1,10 @@
-"""What pages are put together from. Whatever comes from a table, a file or a library goes through `text`: it is shown
-as text, never as markup, and characters that would turn or hide the line are written out.
+"""Building blocks of pages. Everything from a table, a file or a library goes through `text`, which shows it as text
+and escapes control characters.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from noren.errors import NorenError, Problem
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.jobs import Failure, Job
-from noren_studio.rebuild import keyed
+from noren_studio.rebuild import Part, keyed
 from noren_studio.session import Session
 from noren_studio.texts import Tone
 
@@ -25,7 +26,7 @@ KEY = "noren_view"
 
 @dataclass(frozen=True)
 class View:
-    """What the frame offers to what stands in it."""
+    """A protocol: what the frame offers to a page."""
 
     refresh: Callable[[], None]
     """Build the content anew, and the frame around it."""
@@ -33,6 +34,13 @@ class View:
     """Build the frame alone: undo, redo, steps."""
     others: Callable[[], list[View]]
     """The other pages of the session that are open."""
+    parts: dict[str, Part]
+    """What is built anew with the frame: a page adds what must follow every edit."""
+
+
+def follow(name: str, build: Callable[..., None], *given: Any) -> None:
+    """Make a part of a page that is rebuilt after every edit."""
+    ui.context.client.storage[KEY].parts[name] = Part(build, *given)
 
 
 def keep(view: View) -> None:
@@ -40,19 +48,19 @@ def keep(view: View) -> None:
 
 
 def refresh() -> None:
-    """Build the whole page anew, and the others of the session."""
+    """Rebuild the page, and the others of the session."""
     ui.context.client.storage[KEY].refresh()
     refresh_others()
 
 
 def refresh_frame() -> None:
-    """After an edit that the page has shown by itself: what can be undone has changed, and which steps are done."""
+    """Rebuild the frame after an edit that the page shows itself: undo, redo and steps."""
     ui.context.client.storage[KEY].frame()
     refresh_others()
 
 
 def refresh_others() -> None:
-    """What was changed on this page has changed on the others of the session too."""
+    """Rebuild the other pages of the session."""
     for view in ui.context.client.storage[KEY].others():
         view.refresh()
 
@@ -60,12 +68,20 @@ def refresh_others() -> None:
 LONG = 24
 """Characters from which on a name may be cut off where it stands; all of it is seen when the pointer is on it."""
 
+UPLOAD = (
+    '<q-btn flat no-caps icon="upload_file" class="full-width" label="LABEL" @click="props.pickFiles">'
+    "<q-uploader-add-trigger/></q-btn>"
+)
+
+FEW_PROBLEMS = 3
+"""Problems of a policy that stand above a page: a wide table may have one for every column."""
+
 TICK = 0.25
 """Seconds between two looks at a job that runs."""
 
 
 def text(content: object, classes: str = "", tag: str = "div") -> ui.element:
-    """A text, as text."""
+    """Show a text."""
     element, said = ui.element(tag).classes(classes), visible(content)
     with element:
         inner = ui.label(said).classes("n-in")
@@ -75,7 +91,7 @@ def text(content: object, classes: str = "", tag: str = "div") -> ui.element:
 
 
 def line(content: object, classes: str = "") -> ui.label:
-    """A text of its own line."""
+    """Show a text on its own line."""
     said = visible(content)
     made = ui.label(said).classes(classes)
     if "n-cut" in classes and len(said) > LONG:
@@ -93,7 +109,7 @@ def div(classes: str) -> ui.element:
 
 @contextmanager
 def card(heading: str = "", why: str = "", tight: bool = False) -> Iterator[ui.element]:
-    """A piece of a page: what it is, why it matters, then what is in it."""
+    """Show a card with title, explanation and content."""
     with ui.element("section").classes("n-card tight" if tight else "n-card") as found:
         if heading:
             title(heading)
@@ -103,7 +119,7 @@ def card(heading: str = "", why: str = "", tight: bool = False) -> Iterator[ui.e
 
 
 def figure(value: object, says: str, tone: Tone = "") -> None:
-    """A number and what it says."""
+    """Show a number with its meaning."""
     with div("n-figure"):
         line(value, "n-value").style(f"color: var(--n-{tone})" if tone else "")
         line(says, "n-says")
@@ -117,13 +133,13 @@ Weight = Literal["main", "line", "plain", "bad"]
 
 
 def button(label: str, act: Callable[..., Any], weight: Weight = "line", icon: str | None = None) -> ui.button:
-    """A button: one `main` to a page, `line` for the rest, `plain` where there are many."""
+    """Show a button: one `main` per page, `line` for others, `plain` if there are many."""
     found = ui.button(label, on_click=act, icon=icon, color=None).props("no-caps unelevated dense")
     return found.classes(f"n-button {weight}")
 
 
 def note(message: object, hint: str = "", tone: Tone = "") -> None:
-    """A remark, or an error with its next step."""
+    """Show a remark, or an error with its hint."""
     with ui.element("div").classes(f"n-note {tone}").props("role=alert" if tone == "bad" else "role=note"):
         line(message, "n-pre")
         if hint := texts.in_words(hint):
@@ -131,7 +147,7 @@ def note(message: object, hint: str = "", tone: Tone = "") -> None:
 
 
 def take(field: ui.input | ui.number, act: Callable[[Any], object]) -> None:
-    """Give what is in a field to `act` once it is entered or left; a text without the space around it."""
+    """Pass the trimmed content of a field to `act` when it is entered or left."""
 
     def told() -> None:
         act((field.value or "").strip() if isinstance(field, ui.input) else field.value)
@@ -148,7 +164,7 @@ Cell = object | Callable[[], object]
 def table(
     heads: Sequence[Head], rows: Iterable[Sequence[Cell]], keys: Sequence[str] = (), on: Collection[str] = ()
 ) -> ui.element:
-    """A small table; rows that have keys keep their elements, and those of `on` are marked. Large ones are `grid`."""
+    """Show a small table; keyed rows keep their elements, and those in `on` are marked. Use `grid` for large ones."""
     named = [(head, "") if isinstance(head, str) else head for head in heads]
     with ui.element("table").classes("n-table") as found:
         with ui.element("thead"), ui.element("tr"):
@@ -169,7 +185,7 @@ def table(
 
 
 def grid(heads: Sequence[object], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> ui.table:
-    """A table of any length, of which no more is drawn than is seen."""
+    """Show a table of any length, drawing only visible rows."""
     columns = [
         {"name": f"c{at}", "label": visible(head), "field": f"c{at}", "align": "right" if at in numbers else "left"}
         for at, head in enumerate(heads)
@@ -177,11 +193,13 @@ def grid(heads: Sequence[object], rows: Sequence[Sequence[object]], numbers: Seq
     cells = [[visible(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     records = [{"id": number} | {f"c{at}": cell for at, cell in enumerate(row)} for number, row in enumerate(cells)]
     found = ui.table(columns=columns, rows=records, row_key="id", pagination={"rowsPerPage": 0})
+    # from its first head on, keys scroll it
+    found.add_slot("header-cell-c0", '<q-th :props="props" tabindex="0">{{ props.col.label }}</q-th>')
     return found.props("dense flat virtual-scroll hide-bottom")
 
 
 def lines(*content: tuple[object, str]) -> Callable[[], None]:
-    """A cell of several lines, each with its look."""
+    """Return a cell of several styled lines."""
 
     def build() -> None:
         for one, classes in content:
@@ -191,18 +209,21 @@ def lines(*content: tuple[object, str]) -> Callable[[], None]:
 
 
 def say(error: NorenError) -> None:
-    """What is wrong, in passing, and what to do about it."""
+    """Show a temporary message with a hint."""
     ui.notify(visible(f"{error.message} {texts.in_words(error.hint or '')}"), type="warning")
 
 
 def problems(found: Sequence[Problem], tone: Tone = "warn") -> None:
-    """What the library finds wrong with a policy, all of it."""
-    for problem in found:
+    """Show the problems of a policy: the first few, the others folded."""
+    for problem in found[:FEW_PROBLEMS]:
         note(f"{problem.where}: {problem.message}" if problem.where else problem.message, problem.hint, tone)
+    if len(found) > FEW_PROBLEMS:
+        with ui.expansion(texts.more_problems(len(found) - FEW_PROBLEMS)).classes("n-card tight"):
+            grid((texts.WHERE, texts.WHAT), [(one.where, one.message) for one in found[FEW_PROBLEMS:]])
 
 
 def failure(found: Failure) -> None:
-    """Why a job found nothing."""
+    """Show why a job failed."""
     listed = [Problem(p["where"], p["message"], p.get("hint", "")) for p in found.problems]
     if listed:
         problems(listed, "bad")
@@ -211,7 +232,7 @@ def failure(found: Failure) -> None:
 
 
 def bars(counts: Sequence[float], classes: str = "", described: str = "") -> None:
-    """A small histogram."""
+    """Show a small histogram."""
     most = max(counts, default=0) or 1
     with ui.element("div").classes(f"n-bars {classes}").props("role=img") as found:
         found.props["aria-label"] = visible(described)
@@ -220,14 +241,14 @@ def bars(counts: Sequence[float], classes: str = "", described: str = "") -> Non
 
 
 def meter(share: float, described: str) -> None:
-    """A bar from nothing to all."""
+    """Show a bar from 0 to 100%."""
     with ui.element("div").classes("n-meter").props("role=img") as found:
         found.props["aria-label"] = visible(described)
         ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
 
 
 def watch(session: Session, name: str, again: Callable[[], Any] | None = None) -> Job | None:
-    """The job of a name, while it runs and if it failed: stages, cancel, error. The page is built anew when it ends.
+    """Show a running or failed job: stages, cancel, error. The page is rebuilt when it ends.
 
     Returns the job if there is something to see, so that a page can leave out what is not there yet.
     """
@@ -238,7 +259,7 @@ def watch(session: Session, name: str, again: Callable[[], Any] | None = None) -
         if job.running:
             _progress(session, job)
         elif job.state == "cancelled":
-            note(texts.CANCELLED)
+            note(texts.CANCELLED_PART if job.parts else texts.CANCELLED)
         elif job.failure is not None:
             failure(job.failure)
         if not job.running and again is not None:
@@ -257,9 +278,12 @@ def _progress(session: Session, job: Job) -> None:
 
         button(texts.CANCEL, cancel)
     bar = ui.linear_progress(value=0, show_value=False, size="6px").props("instant-feedback")
+    bar.props["aria-label"] = texts.PROGRESS
+
+    parts = job.parts
 
     def look() -> None:
-        if not job.running:
+        if not job.running or job.parts > parts:
             timer.deactivate()
             refresh()
             return
@@ -272,7 +296,7 @@ def _progress(session: Session, job: Job) -> None:
         if current is None:
             said.set_text(texts.STARTING)
             bar.props("indeterminate")
-        clock.set_text(texts.running_for(_now() - job.began))
+        clock.set_text(texts.running_for(time.monotonic() - job.began, current.left if current else None))
         if current is None:
             return
         said.set_text(visible(f"{current.name}: {current.note}" if current.note else current.name))
@@ -287,14 +311,8 @@ def _progress(session: Session, job: Job) -> None:
     timer = ui.timer(TICK, look)
 
 
-def _now() -> float:
-    import time
-
-    return time.monotonic()
-
-
 def edit(session: Session, words: str, change: Callable[[dict[str, Any]], None], rebuild: bool = True) -> None:
-    """An edit of the policy, and the page after it."""
+    """Edit the policy, and rebuild the page."""
     if session.edit(words, change):
         if rebuild:
             refresh()
@@ -302,8 +320,16 @@ def edit(session: Session, words: str, change: Callable[[dict[str, Any]], None],
             refresh_frame()
 
 
+def upload(label: str, act: Callable[..., Any], largest: int, accept: str = "") -> ui.upload:
+    """Show an area to drop a file, with a button."""
+    made = ui.upload(auto_upload=True, max_file_size=largest, max_files=1, on_upload=act,
+                     on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"))  # fmt: skip
+    made.add_slot("header", UPLOAD.replace("LABEL", label))
+    return made.props("flat" + (f" accept={accept}" if accept else "")).props(f'data-upload="{label}"')
+
+
 def verdicts(found: Sequence[Mapping[str, Any]]) -> None:
-    """What holds: asked, found, and how many people break it."""
+    """Show verdicts: required, achieved, and how many people break the requirement."""
     rows = [
         (partial(tag, *texts.HOLDS[one["holds"]]), texts.model_title(one["model"]), one["column"],
          f"{one['required']:g}", f"{one['achieved']:.4g}", f"{one['breaches']:,}" if one["breaches"] else "-",

@@ -1,4 +1,4 @@
-"""A recipient's question: plain values that a page edits, the call of the library that they mean, and its Python text.
+"""A recipient's question: plain values, the corresponding call of the library, and its Python text.
 
 The page shows the text and a worker makes the call, both from one `Call`: what is shown is what was computed.
 """
@@ -18,7 +18,7 @@ from noren_studio.texts import recipient as texts
 KINDS = ("count", "number", "model", "test", "tables", "margins")
 MEASURES = ("mean", "variance", "quantile", "correlation", "difference", "ratio")
 GROUPED = ("difference", "ratio")
-FAMILIES = ("gaussian", "binomial", "poisson", "multinomial")
+FAMILIES = ("gaussian", "binomial", "poisson", "multinomial", "ordinal")
 LEVEL = 0.95
 TABLES, MOST_TABLES = 5, 50
 """Plausible tables that are drawn at first, and at most."""
@@ -28,7 +28,7 @@ DRAWN = ("estimate", "mean", "variance", "quantile", "correlation", "difference"
 
 @dataclass(frozen=True)
 class Call:
-    """One verb of a release with what it is given; only what differs from the default is there."""
+    """A method of a release with its arguments; defaults are omitted."""
 
     verb: str
     args: tuple[Any, ...]
@@ -45,7 +45,7 @@ class Call:
 
 
 def call_of(question: Mapping[str, Any]) -> Call:
-    """The call that a question means. Raises where something is not chosen yet."""
+    """Return the call of a question; raise if something is not chosen yet."""
     makers: Mapping[str, Callable[[Mapping[str, Any]], Call]] = {
         "count": _count, "number": _number, "model": _model, "test": _test, "tables": _tables, "margins": _margins
     }  # fmt: skip
@@ -103,17 +103,17 @@ def _test(question: Mapping[str, Any]) -> Call:
 
 
 def _tables(question: Mapping[str, Any]) -> Call:
-    """Complete tables that the release leaves plausible. A seed makes the shown Python draw the same ones."""
+    """Return the call for imputed tables, with a seed so that the shown Python draws the same ones."""
     return Call("impute", (int(question.get("tables", TABLES)),), {"seed": int(question.get("seed", 1))})
 
 
 def _margins(question: Mapping[str, Any]) -> Call:
-    """Counts that were published with noise."""
+    """Return the call for noised counts."""
     return Call("margins", (int(question.get("margin", 0)),))
 
 
 def formula_of(question: Mapping[str, Any]) -> str:
-    """The formula that was written, or the one that the chosen columns make."""
+    """Return the written formula, or the one of the chosen columns."""
     written = (question.get("formula") or "").strip()
     if written:
         return str(written)
@@ -124,13 +124,13 @@ def formula_of(question: Mapping[str, Any]) -> str:
 
 
 def variable_of(question: Mapping[str, Any], name: str, share: str) -> str:
-    """A column, or one value of it, of which the share is asked; empty if none is chosen."""
+    """Return a column, or one value of it whose share is requested; empty if none is chosen."""
     column, value = question.get(name) or "", question.get(share)
     return f"{column}={value}" if column and value else column
 
 
 def quoted(name: str) -> str:
-    """A column as a formula names it."""
+    """Return a column as a formula names it."""
     return name if name.isidentifier() else f"`{name}`"
 
 
@@ -141,12 +141,12 @@ def _interval(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weighted(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Survey weights are used where there are some, unless records are to be counted as they are."""
+    """Return the option about survey weights, which are used unless records are counted."""
     return {"weighted": False} if question.get("unweighted") else {}
 
 
 def conditions(filters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Filters as `where` takes them; one that is not filled in yet asks nothing."""
+    """Return filters for `where`; incomplete ones are ignored."""
     out: dict[str, Any] = {}
     for one in filters:
         column, how = one.get("column"), one.get("how", "in")
@@ -162,7 +162,7 @@ def conditions(filters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _end(given: Any) -> Any:
-    """The end of a range: a number where it is one, else the text, such as a date."""
+    """Parse the end of a range: a number if possible, otherwise text, such as a date."""
     text = str(given).strip()
     try:
         number = float(text)
@@ -172,7 +172,7 @@ def _end(given: Any) -> Any:
 
 
 def script(call: Call, place: str) -> str:
-    """Python that gives the same answer, and needs nothing of the studio."""
+    """Return Python code for the same answer, without the studio."""
     lines = ["import noren as nr", "", f"release = nr.open_release({place!r})", f"answer = {call.text()}"]
     lines += ["print(answer)" if call.verb == "margins" else "print(answer.frame)"]
     if call.verb in DRAWN:
@@ -181,7 +181,7 @@ def script(call: Call, place: str) -> str:
 
 
 def public_place(place: str) -> str:
-    """A place without the password that an address may hold; libpq finds it elsewhere."""
+    """Return a place without the password of its address."""
     if "://" not in place:
         return place
     from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -200,26 +200,26 @@ RELEASE, QUESTION, AUDIT = "release", "question", "audit"
 
 
 def release_of(session: Session) -> str:
-    """The place of the release that is open; empty if none is."""
+    """Return the place of the open release; empty if there is none."""
     return str(session.draft.asks.get(RELEASE, ""))
 
 
 def asked(session: Session, part: str) -> dict[str, Any]:
-    """What is asked at present, as a copy."""
+    """Return a copy of the current question."""
     return copy.deepcopy(dict(session.draft.asks.get(part, {})))
 
 
 def ask(
     session: Session, words: str, part: str, change: Callable[[dict[str, Any]], None], rebuild: bool = True
 ) -> None:
-    """A change of what is asked, and the page after it."""
+    """Change the question, and rebuild the page."""
     now = asked(session, part)
     change(now)
     _made(session, words, {**session.draft.asks, part: now}, rebuild)
 
 
 def open_release(session: Session, words: str, place: str) -> None:
-    """Another release. What was asked of the one before names columns that this one may not have."""
+    """Open another release, and reset the question."""
     kept = {name: value for name, value in session.draft.asks.items() if name not in (RELEASE, QUESTION)}
     _made(session, words, {**kept, RELEASE: place}, True)
 
@@ -227,11 +227,3 @@ def open_release(session: Session, words: str, place: str) -> None:
 def _made(session: Session, words: str, asks: Mapping[str, Any], rebuild: bool) -> None:
     if session.history.make(words, replace(session.draft, asks=asks)):
         (refresh if rebuild else refresh_frame)()
-
-
-def mark_of(given: Mapping[str, Any]) -> str:
-    """A short name of a question, by which an answer knows what it answers."""
-    import hashlib
-    import json
-
-    return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""A part of a page that is built anew and keeps what is still there: no click and no typed word is lost on the way.
+"""Rebuilds a part of a page and keeps elements that still exist, so that no click or typed word is lost.
 
 Building anew makes new elements. Those that are what an old one was take over its number and the numbers of its
 listeners. So the browser keeps what it has drawn and changes only what differs: the pointer may go down before and up
@@ -33,14 +33,14 @@ NAMES = ("label", "aria-label", "icon", "href")
 
 
 def keyed(element: Element, key: Hashable) -> Element:
-    """Say what an element is: another one in its place with another key is not taken for it."""
+    """Set the identity of an element, by which it is matched after a rebuild."""
     element._noren_key = key  # type: ignore[attr-defined]
     return element
 
 
 @dataclass(frozen=True)
 class Was:
-    """What is kept of an element that goes."""
+    """What is kept of a removed element."""
 
     number: int
     listeners: Sequence[tuple[str, str]]
@@ -50,7 +50,7 @@ class Was:
 
 
 class Part:
-    """What `build` adds to the page, now and whenever `refresh` is called."""
+    """A part of the page made by `build`, now and whenever `refresh` is called."""
 
     def __init__(self, build: Callable[..., None], *given: Any) -> None:
         self._build, self._given = build, given
@@ -59,8 +59,10 @@ class Part:
         self._run()
 
     def refresh(self, *given: Any, afresh: bool = False) -> None:
-        """Build it anew, once for all that ask at the same time. `afresh` forgets what was typed and not taken."""
+        """Rebuild it, once for all requests at the same time. `afresh` discards text that was typed but not applied."""
         self._given = given or self._given
+        if self.box.is_deleted:
+            return
         self._afresh = self._afresh or afresh
         client = self.box.client
         waiting = WAITING.setdefault(client, [])
@@ -95,14 +97,14 @@ async def _later(client: Client) -> None:
 
 
 def settle(client: Client) -> None:
-    """Build anew what waits for it."""
+    """Rebuild the waiting parts."""
     waiting = WAITING.get(client, [])
     while waiting:
         waiting.pop(0).rebuild()
 
 
 def hear_in_order(client: Client) -> None:
-    """No event of a page is handled before what the one before it changed is on the page."""
+    """Handle each event of a page only after the changes of the previous one are on the page."""
     handle = client.handle_event
 
     def hear(message: dict[str, Any]) -> None:
@@ -116,7 +118,7 @@ def hear_in_order(client: Client) -> None:
 
 
 def hear_only(element: Element, js_handler: str) -> None:
-    """Send an element's events to the server only where a function in the browser emits them."""
+    """Send an element's events to the server only if a function in the browser emits them."""
     for listener in element._event_listeners.values():
         listener.js_handler = js_handler
 
@@ -131,13 +133,13 @@ def _noted(element: Element) -> Was:
 
 
 class _Heirs:
-    """New elements that take over the numbers of old ones."""
+    """New elements that take over the identifiers of old ones."""
 
     def __init__(self, afresh: bool) -> None:
         self._afresh = afresh
 
     def take(self, element: Element, was: Was) -> None:
-        """For everything in an element whose number stays."""
+        """Take over the state of all matched elements."""
         for name, slot in element.slots.items():
             left: defaultdict[Hashable, deque[Was]] = defaultdict(deque)
             for what, one in was.slots.get(name, ()):
@@ -167,7 +169,7 @@ class _Heirs:
         return True
 
     def _keeps(self, element: ValueElement[Any], was: Was) -> bool:
-        """Whether the browser may go on with what it shows; a state that is the user's is taken over."""
+        """Return whether the browser may keep what it shows; the user's state is taken over."""
         if was.state is None:
             return False
         first, last, shown = was.state
@@ -184,7 +186,8 @@ class _Heirs:
 
 
 def identity(element: Element) -> Hashable:
-    """What an element is: its kind, its name or key, and for rows and things to click without a name their words."""
+    """Return the identity of an element: its kind, its name or key, and for rows and controls without a name their
+    text."""
     kind = (type(element).__name__, element.tag)
     key = getattr(element, "_noren_key", None)
     if key is not None:

@@ -1,4 +1,4 @@
-"""The server of one studio: loopback alone, no log of what a table holds, nothing left behind when it ends."""
+"""The server of one studio: on the loopback interface, without cells in the log, removing all files at the end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import NorenError
@@ -26,7 +27,7 @@ LOGGERS = ("nicegui", "uvicorn.error", "uvicorn.access", "asyncio", "engineio", 
 
 
 class Discreet(logging.Formatter):
-    """A line of the log that says what kind of thing happened and where; messages may quote a cell and are left out."""
+    """Formats log lines by kind and place only, because messages may quote a cell."""
 
     def format(self, record: logging.LogRecord) -> str:
         what = record.levelname.lower()
@@ -41,7 +42,7 @@ class Discreet(logging.Formatter):
 
 
 def quiet_logs() -> None:
-    """All loggers of the server write discreet lines and nothing else."""
+    """Install this format for all loggers of the server."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Discreet())
     for name in LOGGERS:
@@ -51,7 +52,7 @@ def quiet_logs() -> None:
 
 
 def listening(port: int | None) -> socket.socket:
-    """A socket on the loopback interface: at this port, or at any that is free."""
+    """Open a socket on the loopback interface: at this port, or at a free one."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -66,7 +67,7 @@ def listening(port: int | None) -> socket.socket:
 def serve(
     place: str = "", port: int | None = None, browser: bool = True, announce: Callable[[str], None] = print
 ) -> None:
-    """Run a studio until it is interrupted. Every one-time address is announced."""
+    """Run a studio until it is interrupted, announcing every one-time address."""
     sessions = Sessions(place)
     tempfile.tempdir = str(sessions.folder)  # what uploads are spooled to
     os.environ["NICEGUI_STORAGE_PATH"] = str(sessions.folder / "storage")
@@ -93,18 +94,28 @@ def _serve(sessions: Sessions, entry: socket.socket, browser: bool, announce: Ca
     port: int = entry.getsockname()[1]
     gate = Gate(make_app(sessions), sessions, port, sessions.owner)
     quiet_logs()
-    config = uvicorn.Config(gate, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(gate, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     SPARE.prepare()
     address = gate.invite()
     announce(address)
     threading.Thread(target=_more_addresses, args=(gate, announce), daemon=True).start()
     if browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        page = redirect_page(sessions.folder / "open.html", address)
+        threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
     uvicorn.Server(config).run(sockets=[entry])
 
 
+def redirect_page(target: Path, address: str) -> Path:
+    """Write a private file that leads to the address, because other users can see a browser's command line."""
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={address.replace("?token=", "enter#")}">\n'
+        )
+    return target
+
+
 def _more_addresses(gate: Gate, announce: Callable[[str], None]) -> None:
-    """Every line on the standard input asks for another address: each is good for one browser."""
+    """Announce another address for every line on the standard input."""
     try:
         for _ in sys.stdin:
             announce(gate.invite())
@@ -113,7 +124,7 @@ def _more_addresses(gate: Gate, announce: Callable[[str], None]) -> None:
 
 
 def make_app(sessions: Sessions) -> FastAPI:
-    """The pages, before the gate stands in front of them."""
+    """Return the application of the pages, without access control."""
     from fastapi import FastAPI
     from nicegui import app as pages
     from nicegui import binding, ui

@@ -1,4 +1,4 @@
-"""One browser's work: what it decided, every step of which can be undone, and a private folder that ends with it.
+"""The session of one browser: decisions with undo, and a private folder that is removed at the end.
 
 A session is reached by the secret in its cookie and by nothing else, so that two sessions never see each other's table.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_release(place: str) -> bool:
-    """Whether a place is a release: a folder of this machine, or a schema of a base."""
+    """Return whether a place is a release: a local folder, or a schema of a database."""
     if "://" in place:
         return "schema=" in place.partition("?")[2]
     path = Path(place)
@@ -32,12 +32,12 @@ def is_release(place: str) -> bool:
 
 
 def is_packed(place: str) -> bool:
-    """Whether a place is one ZIP file, as a release is handed over."""
+    """Return whether a place is a ZIP file."""
     return "://" not in place and place.lower().endswith(".zip")
 
 
 def shown(place: str) -> str:
-    """How a place is called: a file by its name, an address without its password."""
+    """Return the display name of a place: a file name, or an address without its password."""
     if "://" in place:
         from noren.sources import Address
 
@@ -47,20 +47,20 @@ def shown(place: str) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """A policy, or what is wrong with it."""
+    """A policy, or its problems."""
 
     policy: Policy | None
     problems: Sequence[Problem] = field(default_factory=tuple)
 
     def about(self, *where: str) -> list[Problem]:
-        """Problems that stand at one of these places of the policy, or below it."""
+        """Return the problems at one of these places of the policy, or below it."""
         return [
             p for p in self.problems if any(p.where == at or p.where.startswith((f"{at}.", f"{at}[")) for at in where)
         ]
 
 
 def read_rules(sections: Mapping[str, Any], base: Path) -> Rules:
-    """The sections as a policy; paths in it are relative to `base`."""
+    """Parse the sections as a policy; paths are relative to `base`."""
     from noren import Policy
 
     if not sections:
@@ -79,7 +79,7 @@ MOST_UNDONE = 200
 
 @dataclass(frozen=True)
 class Draft:
-    """What was decided, at one moment. It never changes: an edit makes another one."""
+    """The decisions at one moment. It never changes: an edit makes another one."""
 
     place: str = ""
     """Path or address of the table, as verbs take it."""
@@ -96,21 +96,25 @@ class Draft:
 
     @property
     def mark(self) -> str:
-        """A short name of this state, by which a result knows what it was computed from."""
-        text = json.dumps([self.place, self.policy], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """Return a short hash of this state, to match results."""
+        return mark_of({"place": self.place, "policy": self.policy})
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A draft and what led to it, in words."""
+    """A draft, and a description of the edit that led to it."""
 
     words: str
     draft: Draft
 
 
+def mark_of(given: Mapping[str, Any]) -> str:
+    """Return a short hash of plain values, to match results."""
+    return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 class History:
-    """Drafts in the order in which they were made, with a place in it."""
+    """The drafts in order, with the current position."""
 
     def __init__(self) -> None:
         self._edits = [Edit("", Draft())]
@@ -122,16 +126,16 @@ class History:
 
     @property
     def undoes(self) -> str | None:
-        """What `undo` would take back."""
+        """Return what `undo` would revert."""
         return self._edits[self._at].words if self._at else None
 
     @property
     def redoes(self) -> str | None:
-        """What `redo` would bring back."""
+        """Return what `redo` would restore."""
         return self._edits[self._at + 1].words if self._at + 1 < len(self._edits) else None
 
     def make(self, words: str, draft: Draft) -> bool:
-        """Another draft after the present one; what was undone before is gone. False if nothing changed."""
+        """Add a draft after the current one and discard undone ones; return False if nothing changed."""
         if draft == self.draft:
             return False
         self._edits = [*self._edits[: self._at + 1], Edit(words, draft)][-MOST_UNDONE - 1 :]
@@ -149,7 +153,7 @@ class History:
 
 @dataclass(frozen=True)
 class Found:
-    """What a job found, and the draft that it was asked about."""
+    """The result of a job, and the draft for which it was requested."""
 
     mark: str
     place: str
@@ -161,7 +165,7 @@ OF_TABLE = frozenset({"risk", "reach", "compare", "pair", "levels", "release", "
 
 
 class Session:
-    """The state of one browser. Pages read it, and change it by `edit` and `start` alone."""
+    """The state of one browser. Pages read it, and change it only by `edit` and `start`."""
 
     def __init__(self, folder: Path, place: str = "") -> None:
         self.id = secrets.token_urlsafe(32)
@@ -172,8 +176,8 @@ class Session:
         self.kept: dict[str, Any] = {}
         """What a page wants to find again after a reload: a choice, a filter. Not undone, not saved."""
         self.clients: set[str] = set()
-        self.seen: set[str] = set()
-        """The pages that were looked at since the table was opened: what was drafted is not yet what was decided."""
+        self.accepted: set[str] = set()
+        """Columns and requirements of the draft that somebody has accepted or changed since the table was opened."""
         self.look: bool | None = None
         """Whether the dark look was chosen; None follows the system."""
         self.system_dark = False
@@ -187,7 +191,7 @@ class Session:
 
     @property
     def dark(self) -> bool:
-        """Whether pages are dark: as was chosen, or as the system is."""
+        """Return whether pages are dark: as chosen, or as the system is."""
         return self.system_dark if self.look is None else self.look
 
     @property
@@ -196,26 +200,26 @@ class Session:
 
     @property
     def rules(self) -> Rules:
-        """The policy as the library reads it, or everything that it finds wrong with it."""
+        """Return the parsed policy, or its problems."""
         if self._rules is None or self._rules[0] is not self.draft:
             self._rules = self.draft, read_rules(self.draft.policy, self.folder)
         return self._rules[1]
 
     def edit(self, words: str, change: Callable[[dict[str, Any]], None]) -> bool:
-        """Change the policy: `change` is given a copy of its sections. False if nothing changed."""
+        """Change the policy: `change` gets a copy of its sections. Returns False if nothing changed."""
         sections = copy.deepcopy(dict(self.draft.policy))
         change(sections)
         return self.history.make(words, replace(self.draft, policy=sections))
 
     def open(self, place: str, name: str, policy: Mapping[str, Any], words: str) -> None:
-        """Another table, with the policy that was drafted for it."""
-        self.seen = {"table"}
+        """Open another table, with its drafted policy."""
+        self.accepted = set()
         self.history.make(words, replace(self.draft, place=place, name=name, policy=policy))
 
     # ------------------------------------------------------------------ work
 
     def start(self, name: str, work: Work, /, **given: Any) -> Job:
-        """Run a verb in a process of its own. One job of a name at a time: an older one is stopped."""
+        """Run a function in a separate process. A job stops an older one of the same name."""
         self.stop(name)
         place = self.draft.place
         job = self.jobs[name] = Job(name, work, given, self.draft.mark, lambda job: self._keep(job, place))
@@ -223,7 +227,7 @@ class Session:
         return job
 
     def judge(self, name: str, work: Work, /, **given: Any) -> Job:
-        """Run a verb on the table and the policy of the present draft."""
+        """Run a function on the table and policy of the current draft."""
         draft = self.draft
         return self.start(name, work, place=draft.place, policy=dict(draft.policy), base=str(self.folder), **given)
 
@@ -240,7 +244,7 @@ class Session:
             self.found[job.name] = Found(job.mark, place, job.result)
 
     def result(self, name: str) -> Any:
-        """What the last job of a name found, however old; None before, and where it was about another table."""
+        """Return the result of the last job of a name; None if there is none, or if it was for another table."""
         found = self.found.get(name)
         if found is None or (name in OF_TABLE and found.place != self.draft.place):
             return None
@@ -248,23 +252,35 @@ class Session:
 
     @property
     def table(self) -> Any:
-        """What is known of the table of the present draft since it was opened."""
+        """Return what is known about the table of the current draft."""
         return self.kept.get("tables", {}).get(self.draft.place)
 
+    def is_drafted(self, name: str) -> bool:
+        """Return whether a column is as drafted, and nobody has accepted it."""
+        drafted = (self.table or {}).get("policy", {}).get("attributes", {})
+        given = self.draft.policy.get("attributes", {})
+        return name not in self.accepted and name in drafted and given.get(name) == drafted[name]
+
+    def drafted_requirements(self) -> list[Mapping[str, Any]]:
+        """Return the drafted requirements that nobody has accepted or changed."""
+        drafted = (self.table or {}).get("policy", {}).get("require", [])
+        given = self.draft.policy.get("require", [])
+        return [one for one in given if one in drafted and mark_of(one) not in self.accepted]
+
     def is_fresh(self, name: str) -> bool:
-        """Whether the last result is about the present draft."""
+        """Return whether the last result is for the current draft."""
         found = self.found.get(name)
         return found is not None and found.mark == self.draft.mark
 
     def end(self) -> None:
-        """Stop what runs and remove every file of the session."""
+        """Stop all jobs and remove every file of the session."""
         for name in list(self.jobs):
             self.stop(name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Sessions:
-    """All sessions of a server, by their secret; their folders stand in one that is the user's alone."""
+    """All sessions of a server by their secret; their folders are in one that only the user can read."""
 
     def __init__(self, place: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="noren-studio-"))
@@ -275,7 +291,7 @@ class Sessions:
         return len(self._all)
 
     def begin(self) -> Session:
-        """A new session. The first one gets what the command line named."""
+        """Make a session. The first one gets what the command line named."""
         session = Session(self.folder, self._place)
         self._place = ""
         self._all[session.id] = session
@@ -285,7 +301,7 @@ class Sessions:
         return self._all.get(secret)
 
     def owner(self, client: str) -> str | None:
-        """The session that a page belongs to."""
+        """Return the session of a page."""
         return next((one.id for one in self._all.values() if client in one.clients), None)
 
     def end(self, session: Session) -> None:
@@ -293,7 +309,7 @@ class Sessions:
         session.end()
 
     def close(self) -> None:
-        """End all sessions and leave nothing behind."""
+        """End all sessions and remove their files."""
         for session in list(self._all.values()):
             self.end(session)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The frame around every page: who is in, what is open, undo and redo, the steps."""
+"""The frame around every page: role, open files, undo and redo, steps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MARKS = {"done": "✓", "problem": "!"}
 
 
 def register(sessions: Sessions) -> None:
-    """Give every page its address. The gate has put the session of a request beside it."""
+    """Register the address of every page."""
 
     def of(request: Request) -> Session:
         found = sessions.get(request.state.noren_session)
@@ -71,11 +71,9 @@ def register(sessions: Sessions) -> None:
 
 
 def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
-    """One page with everything around it."""
+    """Build one page with its frame."""
     client = ui.context.client
     session.clients.add(client.id)
-    if page is not None:
-        session.seen.add(page.name)
     client.on_delete(lambda: session.clients.discard(client.id))
     hear_in_order(client)
     ui.on_exception(_fault)
@@ -91,8 +89,9 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
     parts: dict[str, Part] = {}
 
     def frame() -> None:
-        for name in ("head", "rail"):
-            parts[name].refresh()
+        for name, part in parts.items():
+            if name != "content":
+                part.refresh()
 
     def refresh(afresh: bool = False) -> None:
         frame()
@@ -103,21 +102,21 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
         pages = (Client.instances.get(one) for one in session.clients if one != client.id)
         return [found.storage[KEY] for found in pages if found is not None and KEY in found.storage]
 
-    keep(View(refresh, frame, others))
+    keep(View(refresh, frame, others, parts))
     again = partial(refresh, afresh=True)
     with ui.element("header").classes("n-head"):
         parts["head"] = Part(_head, sessions, session, dark, again)
     with div("n-body"):
         with ui.element("nav").classes("n-rail").props(f'aria-label="{texts.TITLE}"'):
             parts["rail"] = Part(_rail, session, page)
-        with ui.element("main").classes("n-main").props("id=content tabindex=-1"):
+        with div("n-main").props("id=content tabindex=-1"):
             parts["content"] = Part(_content, session, page)
     keys = ui.keyboard(partial(_keys, session, again), ignore=[])
     hear_only(keys, NOT_TYPING)
 
 
 def _fault(error: Exception) -> None:
-    """A fault of a page is said on it, by its kind and place alone; edits are kept."""
+    """Show a fault of a page by its kind and place only; edits are kept."""
     import traceback
 
     found = traceback.extract_tb(error.__traceback__)
@@ -127,7 +126,7 @@ def _fault(error: Exception) -> None:
 
 def _content(session: Session, page: Page | None) -> None:
     if page is None:
-        _start()
+        _start(session)
         return
     name, says = texts.PAGES[page.name]
     with div("n-col tight"):
@@ -137,10 +136,29 @@ def _content(session: Session, page: Page | None) -> None:
         note(texts.FIRST_OPEN)
         ui.link(texts.OPEN_TABLE, "/table")
         return
+    _tour(session, page)
     page.build(session)
 
 
-def _start() -> None:
+def _tour(session: Session, page: Page) -> None:
+    """Show the tour's explanation of this page."""
+    if not session.kept.get("tour") or page.name not in texts.TOUR:
+        return
+
+    def end() -> None:
+        session.kept.pop("tour")
+        refresh_page()
+
+    names = list(texts.TOUR)
+    at = names.index(page.name) + 1
+    with div("n-note n-row").props("role=note data-tour"):
+        line(f"{at}/{len(names)}  {texts.TOUR[page.name]}", "n-grow")
+        if at < len(names) and session.draft.opened:
+            button(texts.TOUR_NEXT, partial(ui.navigate.to, f"/{names[at]}"))
+        button(texts.TOUR_END, end, "plain")
+
+
+def _start(session: Session) -> None:
     with div("n-col tight"):
         title(texts.START_TITLE, 1)
         line(texts.START_LEAD, "n-why")
@@ -151,6 +169,14 @@ def _start() -> None:
                 title(heading)
                 line(says, "n-soft")
                 button(action, partial(ui.navigate.to, path), "main")
+
+    def tour() -> None:
+        session.kept["tour"], session.kept["demo asked"] = True, True
+        ui.navigate.to("/table")
+
+    with div("n-row"):
+        button(texts.TOUR_GO, tour)
+        line(texts.TOUR_SAYS, "n-soft")
 
 
 def _head(sessions: Sessions, session: Session, dark: ui.dark_mode, refresh: Callable[[], None]) -> None:
@@ -168,7 +194,7 @@ def _head(sessions: Sessions, session: Session, dark: ui.dark_mode, refresh: Cal
 
 
 def _icon(icon: str, label: str, what: str | None, act: Callable[[], Any] | None) -> ui.button:
-    """A button of the head; `what` is None where there is nothing to do."""
+    """Show a button of the head; without `what` it is disabled."""
     found = ui.button(icon=icon, on_click=act, color=None).props("flat round dense")
     keyed(found, icon).props["aria-label"] = visible(f"{label}: {what}" if what else label)
     found.set_enabled(what is not None)
@@ -194,7 +220,7 @@ def _redo(session: Session, refresh: Callable[[], None]) -> None:
 
 
 def _keys(session: Session, refresh: Callable[[], None], event: Any) -> None:
-    """Ctrl-Z and Ctrl-Y, or with the shift key."""
+    """Handle Ctrl-Z and Ctrl-Y."""
     if not event.action.keydown or not (event.modifiers.ctrl or event.modifiers.meta):
         return
     key = str(event.key.name).lower()
@@ -205,14 +231,14 @@ def _keys(session: Session, refresh: Callable[[], None], event: Any) -> None:
 
 
 def _system_look(session: Session, event: events.GenericEventArguments) -> None:
-    """Charts are drawn here and must know which look the system asks for; the rest of a page follows it by itself."""
+    """Ask the browser for the system's look, which charts need."""
     before, session.system_dark = session.dark, bool(event.args)
     if session.dark != before:
         refresh_page()
 
 
 def _look(session: Session, dark: ui.dark_mode, event: events.GenericEventArguments) -> None:
-    """The other look than the one that is seen; where the system has it too, pages follow the system again."""
+    """Switch to the other look; if it is the system's, pages follow the system again."""
     wanted = not event.args
     session.look = None if wanted == session.system_dark else wanted
     dark.set_value(session.look)
@@ -241,7 +267,7 @@ def _end(sessions: Sessions, session: Session) -> None:
 
 
 def _rail(session: Session, here: Page | None) -> None:
-    """The steps of the holder, any of which can be gone to again, and the other two people."""
+    """Show the steps of the holder, and links for recipient and auditor."""
     names = {"holder": texts.HOLDER, "recipient": texts.RECIPIENT, "auditor": texts.AUDITOR}
     number = 0
     for side, group in names.items():
@@ -258,23 +284,27 @@ def _rail(session: Session, here: Page | None) -> None:
                 link.props("aria-disabled=true tabindex=-1")
             with link:
                 if side == "holder":
-                    text(MARKS.get(state, number), "n-dot")
+                    dot = text(MARKS.get(state, number), "n-dot")
+                    if state:
+                        dot.props("role=img")
+                        dot.props["title"] = dot.props["aria-label"] = texts.STATES[state]
                 else:
                     ui.icon("visibility" if side == "auditor" else "table_chart", size="22px")
                 line(texts.PAGES[page.name][0])
 
 
-def step_state(session: Session, name: str) -> Literal["", "done", "problem"]:
-    """What the rail says of a step: done is what somebody has looked at and the library finds nothing wrong with."""
+def step_state(session: Session, name: str) -> Literal["", "drafted", "done", "problem"]:
+    """Return the state of a step; done means accepted and without problems."""
     places = {"columns": ("attributes", "people", "together"), "requirements": ("require", "dependence")}
+    policy = session.draft.policy
     if not session.draft.opened:
         return ""
     if session.rules.about(*places.get(name, ())):
         return "problem"
+    if name == "columns":
+        return "drafted" if any(map(session.is_drafted, policy["attributes"])) else "done"
+    if name == "requirements":
+        return "" if not policy.get("require") else "drafted" if session.drafted_requirements() else "done"
     if name == "choose":
-        chosen = session.kept.get("chosen")
-        return "done" if chosen is not None and chosen == session.draft.policy.get("method") else ""
-    done = session.is_fresh("release") if name == "release" else name in session.seen
-    if name == "requirements" and not session.draft.policy.get("require"):
-        return ""
-    return "done" if done else ""
+        return "done" if session.kept.get("chosen") == policy.get("method") else "drafted"
+    return "done" if name == "table" or session.is_fresh("release") else ""

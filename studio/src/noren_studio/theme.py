@@ -1,4 +1,4 @@
-"""How the studio looks, in one place: colours, sizes of type, and the style sheet made of them.
+"""The look of the studio: colours, font sizes, and the style sheet.
 
 The colours are those of the reports and of Altair's charts, for light and for dark. Every pair in `READ` is text on a
 ground and has a contrast of 4.5 to 1 or more, every pair in `SEEN` marks a border or a bar and has 3 to 1 (WCAG 2 AA);
@@ -83,13 +83,13 @@ FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="5" y="3" rx="1" '
     'fill="#704600"/><path d="M3 8h8v20H3zM12 8h8v20h-8zM21 8h8v20h-8z" fill="#16324f"/></svg>'
 )
-"""The cloth in a doorway."""
+"""A noren: the cloth that hangs in a Japanese doorway."""
 
 SHEET = Path(__file__).with_name("studio.css")
 
 
 def style() -> str:
-    """The style sheet: the tokens for light and dark, and the rules that use them."""
+    """Return the style sheet: the tokens for light and dark, and the rules that use them."""
     sizes = {f"size-{name}": value for name, value in SIZES.items()}
     light = {**LIGHT, **sizes, "font": FONT, "mono": MONO}
     root, dark = (_declared(tokens) for tokens in (light, DARK))
@@ -102,12 +102,12 @@ def _declared(tokens: Mapping[str, str]) -> str:
 
 
 def tokens(dark: bool | None) -> Mapping[str, str]:
-    """The colours of one of the two looks, for charts, which read no style sheet."""
+    """Return the colours of the light or dark theme, for charts, which do not use the style sheet."""
     return DARK if dark else LIGHT
 
 
 def chart_look(dark: bool | None) -> dict[str, Any]:
-    """What every chart of a page has in common."""
+    """Return the common options of all charts."""
     found = tokens(dark)
     return {
         "color": list(PALETTE),
@@ -119,7 +119,7 @@ def chart_look(dark: bool | None) -> dict[str, Any]:
 
 
 def tip_look(dark: bool | None) -> dict[str, Any]:
-    """What hovering over a mark shows: drawn as text, in the colours of a card."""
+    """Return the style of tooltips."""
     found = tokens(dark)
     return {
         "renderMode": "richText",
@@ -132,12 +132,12 @@ def tip_look(dark: bool | None) -> dict[str, Any]:
 
 
 def tip(content: str) -> str:
-    """A text for a chart, which would fill in what stands in braces: a value may be called {b}."""
+    """Escape braces in a text for a chart: a value may be called {b}, which the chart would replace."""
     return visible(content).replace("{", "{\N{WORD JOINER}")
 
 
 def between(scale: Sequence[str], share: float) -> str:
-    """The colour at a share of a scale, as charts mix it."""
+    """Return the colour at a share of a scale."""
     at = min(max(share, 0.0), 1.0) * (len(scale) - 1)
     low = min(int(at), len(scale) - 2)
     ends = [[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in scale[low : low + 2]]
@@ -145,12 +145,12 @@ def between(scale: Sequence[str], share: float) -> str:
 
 
 def readable_on(ground: str) -> str:
-    """Black or white, whichever is read better: one of them is readable on any colour (WCAG 2 AA)."""
+    """Return black or white, whichever is more readable on this colour (WCAG 2 AA)."""
     return max(("#000000", "#ffffff"), key=lambda one: contrast(one, ground))
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG's contrast of two colours, from 1 to 21."""
+    """Return WCAG's contrast of two colours, from 1 to 21."""
     first, second = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (first + 0.05) / (second + 0.05)
 

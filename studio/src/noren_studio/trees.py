@@ -1,7 +1,7 @@
-"""A hierarchy as a tree that can be edited: rename, put together, dissolve, move. Every edit makes another tree.
+"""A hierarchy as a tree that can be edited: rename, merge, dissolve, move. Every edit returns a new tree.
 
-A tree is what a policy writes: tables whose keys are nodes, lists whose entries are values. A node is found by the
-labels from the top down to it.
+A tree has the form of a policy: tables whose keys are nodes, and lists whose entries are values. The path of a node is
+the labels from the top down to it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Tree = dict[str, Any]
 
 
 def tree_from(hierarchy: Hierarchy) -> Tree:
-    """The nested tables of a hierarchy."""
+    """Return the nested tables of a hierarchy."""
     return tree_of(hierarchy)
 
 
 def nodes(tree: Mapping[str, Any], counts: Mapping[str, int], at: Path = ()) -> list[dict[str, Any]]:
-    """The tree as `ui.tree` shows it: every node with how many records stand under it."""
+    """Return the tree in the form of `ui.tree`: every node with the number of records under it."""
     out = []
     for label, below in tree.items():
         path = (*at, label)
@@ -43,7 +43,7 @@ def _leaves(values: Sequence[Any], counts: Mapping[str, int], at: Path) -> list[
 
 
 def key_of(path: Path) -> str:
-    """A path as one text: lengths first, so that no label can pretend to be two."""
+    """Return a path as one unambiguous text: every label follows its length."""
     return "".join(f"{len(label)}:{label}" for label in path)
 
 
@@ -58,7 +58,7 @@ def path_of(key: str) -> Path:
 
 
 def leaves(tree: Any) -> Iterator[str]:
-    """Every value, from the left."""
+    """Yield every value, in order."""
     if isinstance(tree, Mapping):
         for below in tree.values():
             yield from leaves(below)
@@ -70,7 +70,7 @@ def leaves(tree: Any) -> Iterator[str]:
 
 
 def digest(tree: Mapping[str, Any]) -> str:
-    """A short name of a tree."""
+    """Return a short hash of a tree."""
     import hashlib
     import json
 
@@ -78,13 +78,13 @@ def digest(tree: Mapping[str, Any]) -> str:
 
 
 def gaps(tree: Mapping[str, Any], values: Sequence[str]) -> list[str]:
-    """Values of the table that have no place in the tree."""
+    """Return the values of the table that the tree lacks."""
     known = set(leaves(tree))
     return [value for value in values if value not in known]
 
 
 def orphans(tree: Mapping[str, Any], values: Sequence[str]) -> list[str]:
-    """Values of the tree that the table does not have."""
+    """Return the values of the tree that the table lacks."""
     known = set(values)
     return [value for value in leaves(tree) if value not in known]
 
@@ -93,7 +93,7 @@ def orphans(tree: Mapping[str, Any], values: Sequence[str]) -> list[str]:
 
 
 def renamed(tree: Tree, path: Path, label: str) -> Tree:
-    """A node under another name, in its place. Values are what the table says and keep theirs."""
+    """Rename a node; raise for a value, because values are those of the table."""
     made = copy.deepcopy(tree)
     around = inside(made, path[:-1])
     if not isinstance(around, dict) or path[-1] not in around:
@@ -106,7 +106,7 @@ def renamed(tree: Tree, path: Path, label: str) -> Tree:
 
 
 def merged(tree: Tree, paths: Sequence[Path], label: str) -> Tree:
-    """Nodes or values of one parent put under a node of their own."""
+    """Put nodes or values of one parent under a new node."""
     if len({path[:-1] for path in paths}) != 1 or len(paths) < 2:
         raise HierarchyError(texts.MERGE_SIBLINGS, hint=texts.TICK_TWO)
     made = copy.deepcopy(tree)
@@ -124,14 +124,14 @@ def merged(tree: Tree, paths: Sequence[Path], label: str) -> Tree:
 
 
 def _flat(together: Mapping[str, Any]) -> Any:
-    """Nodes that hold nothing but values become one list: otherwise the tree would grow a level at every edit."""
+    """Merge nodes that contain only values into one list; otherwise every edit would add a level to the tree."""
     if all(isinstance(below, list) for below in together.values()):
         return [value for below in together.values() for value in below]
     return dict(together)
 
 
 def dissolved(tree: Tree, path: Path) -> Tree:
-    """What stands under a node, in its place."""
+    """Remove a node, and put what it contains under its parent."""
     made = copy.deepcopy(tree)
     around = inside(made, path[:-1])
     if not isinstance(around, dict) or path[-1] not in around:
@@ -149,7 +149,7 @@ def dissolved(tree: Tree, path: Path) -> Tree:
 
 
 def moved(tree: Tree, path: Path, under: Path) -> Tree:
-    """A node or a value under another node."""
+    """Move a node or a value under another node."""
     if under[: len(path)] == path:
         raise HierarchyError(texts.MOVE_INSIDE, hint=texts.PICK_NODE)
     if path[:-1] == under:
@@ -180,7 +180,7 @@ def moved(tree: Tree, path: Path, under: Path) -> Tree:
 
 
 def _pruned(tree: Tree) -> Tree:
-    """Without nodes under which nothing is left."""
+    """Return the tree without empty nodes."""
     out: Tree = {}
     for label, below in tree.items():
         left = _pruned(below) if isinstance(below, dict) else below
@@ -190,7 +190,7 @@ def _pruned(tree: Tree) -> Tree:
 
 
 def inside(tree: Tree, path: Path) -> Any:
-    """What stands at a path: a table, a list, or the value itself."""
+    """Return the content at a path: a table, a list, or the value itself."""
     found: Any = tree
     for label in path:
         found = label if isinstance(found, list) else found[label]

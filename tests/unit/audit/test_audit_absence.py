@@ -42,7 +42,7 @@ def test_all_who_vanished_are_married(method):
     assert scenario.summary == {"certain": 1.0, "mean_belief": 1.0, "max_belief": 1.0, "right": 1.0}
     assert found.baseline["mean_belief"] == pytest.approx(7 / 15)
     assert found.baseline["right"] == 1.0
-    assert any("3 missing people are certain" in note for note in found.notes)
+    assert any("3 suppressed people are certain" in note for note in found.notes)
     assert found.holder_only
     assert scenario.frame["value"].to_list() == ["Married"] * 3
 
@@ -74,9 +74,9 @@ def test_an_outsider_knows_the_rule():
 
 
 def test_where_it_does_not_apply():
-    assert reasons(release(0))["absence"] == "nobody was left out"
+    assert reasons(release(0))["absence"] == "nobody was suppressed"
     drawn = nr.anonymize(table(), policy("decoys", 2))
     hidden = nr.Release(drawn.manifest.model_copy(update={"suppressed": 2}), drawn.store)
     assert "cannot be counted" in str(reasons(hidden)["absence"])
-    with pytest.raises(QueryError, match="nobody was left out"):
+    with pytest.raises(QueryError, match="nobody was suppressed"):
         attack(release(0), "absence")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import noren as nr
-from noren.audit import ATTACKS, Attacks, Case, applicable, attack, made
+from noren.audit import ATTACKS, Attacks, Case, applicable, attack, make_attack
 from noren.audit.chart import steps
 from noren.errors import QueryError, ReleaseError
 from noren.release.release import Release
@@ -123,7 +123,7 @@ def test_the_registry_says_of_every_attack_whether_counts_suffice() -> None:
 
 
 def test_the_original_is_looked_up_on_one_machine(releases: dict[str, Release]) -> None:
-    with pytest.raises(QueryError, match=r"(?s)knows no single person.*on one machine"):
+    with pytest.raises(QueryError, match=r"(?s)has no rows.*on one machine"):
         attack(releases["mondrian"], original=table(), policy=CASES["mondrian"], engine=CountingEngine())  # type: ignore[arg-type]
 
 
@@ -132,4 +132,4 @@ def test_counts_that_miss_rows_are_refused(releases: dict[str, Release]) -> None
     fewer = take(whole.cells(whole.columns), slice(0, whole.records - 1))
     case = Case(Release(whole.manifest, CountingStore(fewer)), counts=True)
     with pytest.raises(ReleaseError, match="the data hold 382 rows, the manifest says 383"):
-        made("homogeneity", {}).run(case)
+        make_attack("homogeneity", {}).run(case)

@@ -63,7 +63,7 @@ def test_the_bound_of_a_design() -> None:
     assert found.facts["gamma"] == pytest.approx(3)
     assert found.facts["gamma_bound"] == pytest.approx(49 / 9)
     assert found.facts["bounded"] is True
-    assert "no property at all" in found.notes[-1]
+    assert "no belief can rise" in found.notes[-1]
     assert found.scenario("release-rows").summary["positive"] == 0.0
     tight = only(of_sets(["ab", "cd", "ac", "bd"], p=0.5), rho1=0.4, rho2=0.6)
     assert tight.facts["bounded"] is False

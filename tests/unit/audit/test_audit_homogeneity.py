@@ -10,11 +10,11 @@ import pytest
 import noren as nr
 from noren.audit import Case, applicable, attack
 from noren.audit.targets import published_target
-from noren.designs.posterior import posterior
 from noren.errors import DataError, QueryError
 from noren.release.release import Release
 from noren.schema.roles import Role
 from noren.statements import CodeCells, OpenCells
+from tests.oracles.posterior import posterior
 from tests.unit.audit.world import assembled, keys, of_groups, of_nodes, of_sets, of_values, stated
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import noren as nr
 from noren.audit import attack, reasons
+from noren.audit.known_records import most_left
 from noren.errors import QueryError
 from noren.release.release import Release
 from tests.unit.audit.world import of_groups, of_nodes, of_sets, of_values
@@ -71,12 +75,48 @@ def test_general_values_keep_their_doubt() -> None:
     assert not any("knows the last" in note for note in found.notes)
 
 
+def test_how_many_must_be_known_for_a_belief() -> None:
+    """Of aaab one is struck out for certainty and none for 3/4; of abcd two for 1/2."""
+    for limit, needed in ((1.0, [1.0, 3.0]), (0.75, [0.0, 3.0]), (0.5, [0.0, 2.0]), (0.26, [0.0, 1.0])):
+        found = only(of_values("aaab", "abcd"), limit=limit)
+        assert found.scenario("release-rows").frame["needed"].to_list() == [needed[0]] * 4 + [needed[1]] * 4
+    assert found.baseline["min_needed"] == 0.0
+
+
+def test_how_much_knowledge_defeats_the_example_of_tau_l_diversity() -> None:
+    """Paper 004, Figure 3: each class is (0.5, 3)-diverse, F(1) = 0.5; in the first two records are general."""
+    nodes = [[0], [1], [2], [3], [0, 1]]  # hepatitis, anemia, flu, tuberculosis; hemal disease
+    release = of_nodes(nodes, [0] * 4 + [1] * 4, [4, 4, 0, 3, 0, 3, 3, 2])
+    for limit, needed in ((0.5, [0, 0]), (0.6, [1, 1]), (0.75, [2, 2]), (1.0, [3, 2])):
+        frame = only(release, limit=limit).scenario("release-rows").frame
+        assert frame["needed"].to_list() == [needed[0]] * 4 + [needed[1]] * 4
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=3, max_size=3), min_size=1, max_size=6),
+    st.sampled_from([0.3, 0.5, 0.6, 0.75, 1.0]),
+)
+@settings(max_examples=150, deadline=None)
+def test_the_most_that_may_be_left_against_all_choices(told: list[list[float]], limit: float) -> None:
+    """Records that tell three values with any beliefs; each value by itself."""
+    m, most = len(told), 0
+    for left in range(1, m + 1):
+        best = max(sum(sorted((row[v] for row in told), reverse=True)[:left]) / left for v in range(3))
+        most = left if best >= limit - 1e-9 else most
+    entries = [(v, row[v]) for row in told for v in range(3) if row[v] > 0]
+    if entries:
+        value, mass = (np.array(one) for one in zip(*entries, strict=True))
+        one = np.zeros(len(value), np.int64)
+        assert most_left(np.array([m]), one, value, mass, one + 1, 3, limit).tolist() == [most]
+
+
 def test_how_many_must_be_known_of_a_person() -> None:
     table = pl.DataFrame({"town": list("aaaabbbb"), "ill": list("pppqxyzx")})
     policy = nr.Policy(
         attributes={"town": nr.quasi_identifier(), "ill": nr.sensitive()},
         require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)],
-        method=nr.methods.Mondrian(),
+        method=nr.methods.Mondrian(blind=False),
+        mechanism="ignored",  # a table of few people
     )
     found = only(nr.anonymize(table, policy), original=table, policy=policy)
     for name in ("raw", "release"):
@@ -100,6 +140,6 @@ def test_people_in_several_groups_have_the_mean() -> None:
 
 
 def test_sets_speak_for_themselves() -> None:
-    assert "its own record alone" in str(reasons(of_sets(["ab", "cd"]))["known-records"])
-    with pytest.raises(QueryError, match="its own record alone"):
+    assert "its own record only" in str(reasons(of_sets(["ab", "cd"]))["known-records"])
+    with pytest.raises(QueryError, match="its own record only"):
         only(of_sets(["ab", "cd"]))

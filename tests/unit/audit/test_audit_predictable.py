@@ -12,7 +12,7 @@ import noren as nr
 from noren.audit import attack, predictable
 from noren.audit.base import Case
 from noren.audit.patterns import design_pattern, moments, neighbours, order_patterns, trend
-from noren.audit.predictable import FAMILIES, ORDER, Predictable, _long_python_order, chance, draw, seeds, truths
+from noren.audit.predictable import FAMILIES, ORDER, Predictable, chance, draw, seeds, truths
 from noren.audit.sets import Sets
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
@@ -112,7 +112,7 @@ def test_a_seed_from_the_clock_is_found_in_its_window() -> None:
     found = attack(release, "predictable", seeds=0, time_from=1_700_000_300, time_to=1_700_000_340)
     assert found[0].scenarios[0].summary["seed_found"] == 1
     for window in ({"time_from": 5}, {"time_from": 5, "time_to": 4}, {"time_from": 0, "time_to": 10**9}):
-        with pytest.raises(QueryError, match="window"):
+        with pytest.raises(QueryError, match="time_from"):
             attack(release, "predictable", **window)
 
 
@@ -213,16 +213,6 @@ def test_generators_are_used_as_one_would() -> None:
     assert sorted(set(seeds(50, (10**9, 10**9 + 2)))) == sorted(
         {*range(50), *(s for s in seeds(0, None)), *range(10**9, 10**9 + 3)}
     )
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 64, 65, 1_000, 70_000])
-def test_a_long_shuffle_is_the_one_that_python_makes(n) -> None:
-    theirs, ours = random.Random(n), random.Random(n)
-    assert theirs.random() == ours.random()
-    rows = list(range(n))
-    theirs.shuffle(rows)
-    assert _long_python_order(ours, n).tolist() == rows
-    assert ours.getstate() == theirs.getstate(), "what is drawn next must be the same"
 
 
 def test_columns_that_no_number_of_records_decides_on_are_left_out() -> None:

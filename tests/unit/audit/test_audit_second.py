@@ -97,7 +97,7 @@ def test_m_invariant_releases_expose_nobody_and_rows_of_groups_are_recognised_wi
     )
     assert found.facts["exposed"] == 0
     assert found.scenarios[-1].summary["below"] == 0
-    with pytest.raises(nr.errors.QueryError, match="belong to nobody in particular"):
+    with pytest.raises(nr.errors.QueryError, match="cannot be matched to single people"):
         nr.attack(first, "intersection", other=str(second))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from noren.cli.hospital import POLICY_TOML, YEARS, disease_hierarchy_csv, hospital_table
+from noren.cli.demo import POLICY_TOML, YEARS, disease_hierarchy_csv, hospital_table
 
 TABLE = hospital_table()
 
@@ -102,7 +102,8 @@ def test_the_shown_policy_names_every_column() -> None:
     policy = tomllib.loads(POLICY_TOML)
     assert list(policy["attributes"]) == TABLE.column_names
     assert policy["method"] == {"name": "decoys"}
-    assert [rule["l"] for rule in policy["require"]] == [2, 3]
+    assert [rule["l"] for rule in policy["require"]] == [3]
+    assert "dependence" not in policy, "no column of the demo gives another away"
 
 
 def test_a_table_needs_a_row() -> None:

@@ -7,13 +7,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from noren.designs.closeness import largest_ps, rho_without_counts
+from noren.designs.closeness import largest_ps
 from noren.designs.inversion import Groups, MatrixInversion, MatrixScoring
 
 
 def test_no_belief_moves_by_more_than_one_so_everything_may_be_told() -> None:
-    assert rho_without_counts(1.0) == inf
-    assert rho_without_counts(0.2) == pytest.approx(2.25)
     for found in largest_ps(np.array([5, 3, 2]), 1.0, "equal"):
         assert (found.p, found.rho) == (1.0, inf)
     assert largest_ps(np.array([5, 3, 2]), 0.3, "equal")[0].p < 1

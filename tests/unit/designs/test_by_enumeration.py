@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.designs import ordered
-from noren.designs.closeness import _worst_equal, largest_ps
+from noren.designs import closeness
+from noren.designs.closeness import largest_ps
 from noren.designs.decoys import DecoyDesign
 from noren.designs.inversion import Groups, along, stretched
-from noren.designs.ordered import worst_ordered
 from noren.designs.pram import PramDesign
 from noren.designs.semantic.compatibility import Compatibility, InfeasibleDesign
 from tests.oracles import closeness as oracle
+from tests.statements import expected_counts
 
 COUNTS = np.array([7, 0, 1, 4, 0, 2, 9, 3])
 """Six of eight values occur."""
@@ -38,34 +38,23 @@ def worst(t: Fraction) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("t", [Fraction(1, 16), Fraction(1, 4), Fraction(1, 2)])
-@pytest.mark.parametrize(("signs", "trials", "caps"), [(6, 0, 0), (5, 180, 0), (5, 0, 6), (5, 0, 5), (5, 120, 6)])
+@pytest.mark.parametrize("listed", [120, 0])
 def test_the_worst_set_in_an_order_is_found_or_bounded_from_above(
-    monkeypatch: pytest.MonkeyPatch, t: Fraction, signs: int, trials: int, caps: int
+    monkeypatch: pytest.MonkeyPatch, t: Fraction, listed: int
 ) -> None:
-    """By signs up to so many values; else one by one up to so many trials; else by caps, or by equal distances."""
-    monkeypatch.setattr(ordered, "SIGN_LIMIT", signs)
-    monkeypatch.setattr(ordered, "TRIAL_LIMIT", trials)
-    monkeypatch.setattr(ordered, "CAP_LIMIT", caps)
-    equal = _worst_equal(COUNTS, t)
-    found = worst_ordered(COUNTS, t, equal)
-    assert len(found) == 7
-    for j, ((height, bound), exact) in enumerate(zip(found, worst(t), strict=True)):
-        assert height >= exact
-        tried = len(list(combinations(range(6), j))) * 6 <= trials
-        if signs >= 6 or j == 0 or tried:
-            assert bound == "exact"
-            assert float(height) == pytest.approx(float(exact), abs=1e-12)
-        else:
-            assert bound.startswith("safe bound")
-            assert height <= equal[j][0]
-            assert ("equal-distance" in bound) is (height == equal[j][0])
+    """So many sets times values are listed: all of them, or none."""
+    monkeypatch.setattr(closeness, "LISTED", listed)
+    heights = worst(t)
+    for found in largest_ps(COUNTS, float(t), "ordered"):
+        exact = max(heights[max(0, found.eta - 2) : found.eta + 1])  # two values are absent and fill sets up
+        assert found.exact is (listed == 120)
+        assert found.worst >= float(exact)
+        if found.exact:
+            assert found.worst == pytest.approx(float(exact), abs=1e-12)
 
 
-@pytest.mark.parametrize("caps", [6, 5])
-def test_coins_from_safe_bounds_keep_every_set_within_t(monkeypatch: pytest.MonkeyPatch, caps: int) -> None:
-    monkeypatch.setattr(ordered, "SIGN_LIMIT", 0)
-    monkeypatch.setattr(ordered, "TRIAL_LIMIT", 0)
-    monkeypatch.setattr(ordered, "CAP_LIMIT", caps)
+def test_coins_from_safe_bounds_keep_every_set_within_t(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closeness, "LISTED", 0)
     counts = np.ones(6, np.int64)
     for found in largest_ps(counts, 0.25, "ordered"):
         exact = oracle.worst_height(counts.tolist(), found.eta, Fraction(1, 4), "ordered")
@@ -96,7 +85,7 @@ def test_a_table_is_inverted_line_by_line(eta: int, p: float, axis: int) -> None
     design = DecoyDesign(d=4, eta=eta, p=p)
     counts = np.random.default_rng(eta).integers(0, 9, (4, 4)).astype(float)
     inside = along(design.inclusion_matrix(), counts, axis)
-    assert design.inversion.expected(counts, axis) == pytest.approx(inside)
+    assert expected_counts(design.inversion, counts, axis) == pytest.approx(inside)
     assert design.inversion.invert(inside, axis) == pytest.approx(counts)
     for groups in (Groups(np.array([0, 1, 0, -1]), 2), Groups(np.arange(4), 4, is_identity=True)):
         scoring = design.inversion.scoring(groups)
@@ -116,7 +105,7 @@ def test_scores_of_changed_values_by_their_matrix(parts: Any) -> None:
     assert design.second_moment(scores) == pytest.approx(scores**2 @ matrix.T)
     words = "uniform" if parts is None else "1,2,5"
     assert (words in design.title) is (parts is not None)
-    told = "" if parts is None else "the matrix tells the exact distribution, rounded to 8 parts"
+    told = "" if parts is None else "the matrix discloses the exact distribution, rounded to 8 parts"
     assert design.tells == told
     shares = np.full(3, 1 / 3) if parts is None else np.array(parts) / 8
     for rho in (1.5, 4.0):
@@ -170,7 +159,7 @@ def test_the_largest_sets_around_values_without_an_order() -> None:
     assert told.hint == caught.value.hint
     assert caught.value.problem("require", list("abcdef")).message.endswith(": 'd', 'e', 'f'.")
     assert caught.value.problem("require", [None] * 6).message.endswith(
-        "them and from each other. Values of fewer than five records are not shown."
+        "or more apart. Values of fewer than five records are not shown."
     )
 
 

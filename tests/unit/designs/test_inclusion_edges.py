@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from noren.designs.inversion import solve
-from noren.designs.semantic import inclusion as room
+from noren.designs.semantic import law as room
 from noren.designs.semantic.balanced import Balanced, Types
 from noren.designs.semantic.compatibility import Compatibility
-from noren.designs.semantic.inclusion import Inclusion, inclusion, posterior_summary, second_moments
+from noren.designs.semantic.law import Inclusion, inclusion, second_moments
+from noren_papers.semantic import posterior
+from noren_papers.semantic.posterior import posterior_summary
 
 SETS = np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
 CHANCES = np.array([[0.4, 1.0, 0.0], [0.5, 0.0, 0.0], [0.1, 0.5, 1.0], [0.0, 0.5, 0.0]])
@@ -139,7 +141,7 @@ def test_what_an_adversary_learns_of_all_sets(prior: np.ndarray) -> None:
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_what_an_adversary_learns_of_a_sample(monkeypatch: pytest.MonkeyPatch, kind: Any, prior: np.ndarray) -> None:
     """Of 6000 draws, because whole chunks are drawn. Facts that are 0 or 1 have the largest error."""
-    monkeypatch.setattr(room, "CHUNK", 2000)
+    monkeypatch.setattr(posterior, "CHUNK", 2000)
     found = posterior_summary(law(kind), prior, draws=5000)
     assert (found.exact, found.worst_exact) == (False, kind is Bounded)
     assert found.worst == pytest.approx(1.0), "some set leaves one member only"
@@ -153,7 +155,7 @@ def test_the_worst_that_was_seen_is_worst_only_in_a_sample(monkeypatch: pytest.M
     """Hardly anybody has the last value, and nobody of a few draws; a closed form knows what its set would tell. Of the
     two sets that are seen one lets the likeliest member be believed with 1 / 2.2, the other with 0.5 / 0.8."""
     chances = np.array([[0.7, 0.5, 1.0], [0.3, 0.5, 0.5], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
-    monkeypatch.setattr(room, "CHUNK", 40)
+    monkeypatch.setattr(posterior, "CHUNK", 40)
     prior = np.array([1.0, 1.0, 1.0, 1e-12])
     seen = posterior_summary(law(Sampled, chances), prior, draws=40)
     assert (seen.worst, seen.worst_exact) == (pytest.approx(0.625), False)

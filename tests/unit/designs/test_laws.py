@@ -11,6 +11,7 @@ import pytest
 
 from noren.designs.semantic.design import SemanticDesign
 from noren.secret import Keystream
+from noren_papers.semantic.posterior import posterior_summary
 
 
 def line(*positions: float) -> np.ndarray:
@@ -71,7 +72,7 @@ def test_a_law_is_what_all_its_sets_say(kind: Any, distances: np.ndarray, size: 
         even = np.full(F, 1 / F) if prior is None else prior / prior.sum()
         joint = chance * even
         total = joint.sum(axis=1)
-        found = design.posterior_summary(prior)
+        found = posterior_summary(design.law, prior)
         assert found.exact
         assert found.worst == pytest.approx((joint / total[:, None]).max(), abs=1e-6)
         assert found.mean == pytest.approx(float((joint**2 / total[:, None]).sum()), abs=1e-6)

@@ -11,7 +11,7 @@ import pytest
 from noren.designs.semantic import products
 from noren.designs.semantic.balanced import Balanced, Types
 from noren.designs.semantic.compatibility import Compatibility, Search
-from noren.designs.semantic.design import SemanticDesign, _law
+from noren.designs.semantic.design import SemanticDesign
 from noren.designs.semantic.law import list_sets
 from noren.designs.semantic.products import CircularFlat, Product, flat_weights
 from noren.designs.semantic.stepwise import Simple
@@ -104,7 +104,7 @@ def test_with_flat_weights_every_value_is_in_as_many_sets(distances: np.ndarray,
 def test_why_sets_are_not_flat_where_no_order_of_values_tells() -> None:
     design = SemanticDesign.make("flat", PATH, 2, 1.0)
     assert design.name == "semantic-balanced"
-    assert "no weights make all values equally likely in this distance" in design.note
+    assert "under this distance no weights make all values equally likely" in design.note
     assert "keeps every belief in one value of a set to 0.6" in design.note
 
 
@@ -188,7 +188,7 @@ def test_sets_of_many_values_are_drawn_as_those_of_few(F: int) -> None:
     found = design.draw(codes, Keystream(), attribute="x").codes(3).astype(int)
     assert (found == codes[:, None]).any(axis=1).all()
     assert (np.diff(found, axis=1) >= 5).all()
-    assert _law(design).likelihood(found).min() > 0
+    assert design.law.likelihood(found).min() > 0
 
 
 # ---------------------------------------------------------------- cliques

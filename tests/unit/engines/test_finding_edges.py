@@ -1,13 +1,11 @@
-"""People found by exact values, and records taken by chance from tables that are large beside what is taken."""
+"""People found by exact values, and columns of which nothing was seen."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from noren.engines.engine import ValueCounts
 from noren.engines.finding import Finder, exact_nodes
-from noren.engines.profile import ValueCounts
-from tests.unit.sources.test_reservoir import sampled
 
 
 def test_people_are_found_by_the_exact_values_of_several_columns() -> None:
@@ -23,18 +21,6 @@ def test_people_are_found_by_the_exact_values_of_several_columns() -> None:
         for person, at in zip(found.people.tolist(), found.of.tolist(), strict=True)
     }
     assert own == {0: [0], 1: [1]}
-
-
-@pytest.mark.parametrize(("n", "most", "size"), [(5000, 1000, 700), (3000, 1400, 3000)])
-def test_no_more_records_are_taken_than_wanted_however_large_the_table_is(n: int, most: int, size: int) -> None:
-    found = sampled(n, most, size)
-    assert found.rows == most
-    assert len(set(found.numbers(0, most).tolist())) == most
-
-
-def test_what_was_taken_says_its_columns() -> None:
-    assert sampled().columns == sampled(size=60).columns == ("text", "number")
-    assert sampled(keep=np.zeros(60, bool)).columns == ()
 
 
 def test_a_column_of_which_nothing_was_seen_misses_nothing() -> None:

@@ -36,7 +36,7 @@ def test_nobody_is_left_out_well_and_somebody_if_they_meet_everything() -> None:
     assert not found.holds(some(0, 1, 4)), "one illness"
     fails = found.verdict(some(0, 1, 4))
     assert (fails.model, fails.holds, fails.records, fails.breaches, fails.achieved) == (LEFT_OUT, False, 3, 3, 0.5)
-    assert fails.statement.startswith("the 3 people left out fall short as one class: distinct-l-diversity on 'ill'")
+    assert fails.statement.startswith("the 3 suppressed people fail as one class: distinct-l-diversity on 'ill'")
     good = found.verdict(some(0, 1, 2))
     assert (good.holds, good.breaches, good.achieved) == (True, 0, 1.0)
     alone = members(nr.models.DistinctLDiversity(on="ill", l=2))

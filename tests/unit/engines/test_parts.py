@@ -1,4 +1,4 @@
-"""Tables cut into parts, people found in groups, searches in figures: against what the words say, at the ends."""
+"""People found in groups, searches in figures: against what the words say, at the ends."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noren.engines.apart import Cuts, Pairs, joined_pairs, of_parts
+from noren.engines.engine import OPEN_LIMIT, Profile, ValueCounts
 from noren.engines.finding import Finder, exact_nodes, numbered_sets, sorted_groups
-from noren.engines.plan import Pass, Recode, TermSearch
-from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
+from noren.engines.plan import TermSearch
 from noren.engines.records import Records, TermRecords, pinned, priors
 from noren.engines.table import Table, subdomain
 from noren.errors import DataError
@@ -24,81 +23,6 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.statements import TermCells
-
-CUTS = Cuts(
-    names=("age", "town"),
-    ranks=(np.arange(4, dtype=np.int32), np.array([2, 0, 1], np.int32)),
-    axes=(0, 1, 0),
-    bounds=(2, 1, 3),
-    ways=((1, 2), (~0, ~1), (~2, ~3)),
-    parts=4,
-)
-"""Ages below 2 are cut by town (its second value goes low), others at age 3."""
-
-
-def test_a_record_at_a_bound_lies_above_it() -> None:
-    age = np.repeat(np.arange(4), 3)
-    town = np.tile(np.arange(3), 4)
-    found = CUTS.parts_of({"age": age, "town": town}, 12)
-    assert found.tolist() == [1, 0, 1, 1, 0, 1, 2, 2, 2, 3, 3, 3]
-    assert Cuts().parts_of({}, 3).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(("part", "number", "parts"), [(0, [2, 2, 0, 1], 3), (3, [0, 1, 2, 2], 3)])
-def test_a_cut_that_is_taken_back_joins_its_parts_and_leaves_the_others(
-    part: int, number: list[int], parts: int
-) -> None:
-    codes = {"age": np.repeat(np.arange(4), 3), "town": np.tile(np.arange(3), 4)}
-    less, found = CUTS.joined(part)
-    assert (found.tolist(), less.parts) == (number, parts)
-    assert less.parts_of(codes, 12).tolist() == found[CUTS.parts_of(codes, 12)].tolist()
-    last, whole = less.joined(less.parts - 1)
-    assert set(whole[found].tolist()) == set(range(last.parts))
-    assert last.parts_of(codes, 12).tolist() == whole[found][CUTS.parts_of(codes, 12)].tolist()
-
-
-def test_pairs_of_a_code_and_a_published_value_stand_once_with_their_times() -> None:
-    codes = np.array([2, 0, 2, 1], np.uint8)
-    plain, place = Pairs.of(codes, Pass())
-    assert (plain.code.tolist(), plain.value.tolist(), plain.times.tolist()) == ([0, 1, 2], [0, 1, 2], [1, 1, 2])
-    assert plain.code[place].tolist() == codes.tolist()
-    assert plain.nodes is None
-    nodes = Nodes.from_members(3, ["low", "all"], [(0, 1), (0, 1, 2)])
-    made, place = Pairs.of(codes, Recode(nodes, np.array([1, 0, 1, 1])))
-    assert (made.code.tolist(), made.value.tolist(), made.times.tolist()) == ([0, 1, 2], [0, 1, 1], [1, 1, 2])
-    assert made.value[place].tolist() == [1, 0, 1, 1]
-
-
-def test_general_values_of_parts_that_are_the_same_are_one() -> None:
-    column = Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c")))
-    one = Nodes.from_members(3, ["low", "all"], [(0, 1), (0, 1, 2)])
-    two = Nodes.from_members(3, ["all", "high"], [(0, 1, 2), (1, 2)])
-    codes = np.array([0, 2], np.uint8)
-    found = [Pairs.of(codes, Recode(one, np.array([0, 1])))[0], Pairs.of(codes, Recode(two, np.array([0, 1])))[0]]
-    treated, code, places = joined_pairs(found, column)
-    assert treated is not None
-    assert treated.nodes.labels == ("low", "all", "high")
-    shown = [[(int(code[at]), treated.nodes.labels[treated.data[at]]) for at in part] for part in places]
-    assert shown == [[(0, "low"), (2, "all")], [(0, "all"), (2, "high")]]
-    plain = [Pairs.of(np.array([1, 1], np.uint8), Pass())[0], Pairs.of(np.array([2, 1], np.uint8), Pass())[0]]
-    nothing, code, places = joined_pairs(plain, column)
-    assert nothing is None
-    assert [code[part].tolist() for part in places] == [[1], [1, 2]]
-    tables = [np.array([10, 11]), np.array([20, 21])]
-    assert of_parts(tables, np.array([1, 0, 1]), np.array([0, 1, 1])).tolist() == [20, 11, 21]
-
-
-def test_one_part_alone_is_joined_and_what_is_tight_stays_so_where_all_parts_agree() -> None:
-    column = Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c")))
-    nodes = Nodes.from_members(3, ["low", "all"], [(0, 1), (0, 1, 2)])
-    codes = np.array([0, 2], np.uint8)
-    ends, members = (Pairs.of(codes, Recode(nodes, np.array([0, 1]), tight))[0] for tight in ("ends", "members"))
-    for found, tight in (([ends], "ends"), ([members, members], "members"), ([ends, members], None)):
-        treated, code, places = joined_pairs(found, column)
-        assert treated is not None
-        assert (treated.tight, code.tolist(), code.dtype) == (tight, [0, 2], codes.dtype)
-        assert [part.tolist() for part in places] == [[0, 1]] * len(found)
-    assert of_parts([np.array([10, 11])], np.array([0, 0]), np.array([1, 0])).tolist() == [11, 10]
 
 
 @st.composite
@@ -292,7 +216,10 @@ def test_profiles_of_parts_merge_and_an_empty_table_is_refused() -> None:
     assert profile(0, 0).distinct("other") == 0
     told = Profile(3, 0, {}, told={"id": (2, 3)})
     assert (told.distinct("id"), told.cells("id"), told.identifiers) == (2, 3, ["id"])
-    for empty, why in ((profile(0, 0), "it has a header but no rows"), (profile(0, 2), "dropped for a missing value")):
+    for empty, why in (
+        (profile(0, 0), "it has a header but no rows"),
+        (profile(0, 2), "dropped because of a missing value"),
+    ):
         with pytest.raises(DataError, match=why):
             empty.demand("t.csv")
     whole.columns["x"].is_open = True

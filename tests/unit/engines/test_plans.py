@@ -9,7 +9,6 @@ import pytest
 
 import noren as nr
 from noren.designs.decoys import DecoyDesign
-from noren.engines.apart import Cuts
 from noren.engines.plan import Average, Change, Draw, Drop, Omit, Pass, Plan, Recode
 from noren.engines.records import Records
 from noren.engines.shuffle import MOST_BUCKETS, bucket_numbers, permutation
@@ -132,7 +131,3 @@ def test_sets_are_published_whole_unless_their_members_are_asked_for() -> None:
     plan = Plan({"whole": Draw(design), "members": Draw(design, members=True), "one": Change(design), "gone": Drop()})
     assert plan.exploded == ("members",)
     assert sorted(plan.designs) == ["members", "one", "whole"]
-
-
-def test_without_cuts_a_table_is_one_part() -> None:
-    assert (Cuts().parts, Cuts().axes) == (1, ())

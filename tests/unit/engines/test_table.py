@@ -60,9 +60,9 @@ def test_every_row_has_a_bucket(n: int) -> None:
 @pytest.mark.parametrize(
     ("optimal", "bound", "ends"),
     [
-        ((True, True), (0.2, 0.4), "2 of these removals are proven to be the cheapest"),
-        ((True, False), (0.2, 0.3), "all together cost at most 20.0% more than the least"),
-        ((False, False), (0.0, 0.0), "how much less the others could cost is not known"),
+        ((True, True), (0.2, 0.4), "2 of these suppressions are proven to be the cheapest"),
+        ((True, False), (0.2, 0.3), "their total cost exceeds the minimum by at most 20.0%"),
+        ((False, False), (0.0, 0.0), "it is not known how much the others exceed the minimum"),
     ],
 )
 def test_the_note_of_a_search_says_how_far_from_the_least_it_may_be(optimal, bound, ends) -> None:
@@ -70,7 +70,7 @@ def test_the_note_of_a_search_says_how_far_from_the_least_it_may_be(optimal, bou
         ("signs",), "best-first", np.array([3, 4]), np.array([0.2, 0.4]), np.array(bound), np.array(optimal),
         np.array([True, True]), 20, 5, 100, 0.1,
     )  # fmt: skip
-    assert search.note.startswith("signs: 2 of 2 groups gave up terms, 5 of 20; ")
+    assert search.note.startswith("signs: 2 of 2 groups have suppressed terms, 5 of 20 in all; ")
     assert search.note.endswith(ends)
 
 

@@ -57,13 +57,13 @@ def test_subtrees_are_the_buckets_of_le_diversity() -> None:
     subtree = ILLS.groups(ILLS.height - 1)[1][found.value]
     for g in range(found.groups):
         assert sorted(subtree[found.group == g].tolist()) == [0, 1, 2]
-    with pytest.raises(PolicyError, match="e = 5 needs that many levels"):
+    with pytest.raises(PolicyError, match="e = 5 needs 5 levels"):
         Anatomy().recode(table, [LEDiversity(on="illness", l=2, e=5)], order)
 
 
 def test_too_common_values_are_dropped_or_refused() -> None:
     table = patients([0] * 6 + [1, 2, 3, 4])
-    with pytest.raises(RequirementNotMet, match=r"l = 2 is out of reach for 'illness'.*\n.*No l of 2 or more"):
+    with pytest.raises(RequirementNotMet, match=r"l = 2 cannot be reached for 'illness'.*\n.*No l of 2 or more"):
         Anatomy().recode(table, [FrequencyLDiversity(on="illness", l=2)], order)
     with pytest.raises(RequirementNotMet, match="at most 1 records dropped"):
         Anatomy(suppression=0.1).recode(table, [FrequencyLDiversity(on="illness", l=2)], order)

@@ -107,7 +107,7 @@ def test_manifests_can_be_compared(saved):
 
 
 def test_a_comparison_beside_an_open_column_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 30)
+    monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 30)
     with pytest.raises(nr.errors.DataError, match="'age' has too many values for classes"):
         nr.compare(table(), policy("decoys"), among=["decoys"])
 
@@ -175,7 +175,9 @@ def test_suppression_that_takes_the_last_record_of_a_possible_secret_is_not_done
     outcome = run(table(ill=rare), policy({"name": "sweep", "suppression": 0.1}))
     assert tried == [0.1, 0.0]
     assert outcome.facts.suppressed == 0
-    assert any("nobody was left out, because it would have taken the last" in note for note in outcome.facts.notes)
+    assert any(
+        "nobody was suppressed, because suppression would have removed the last" in note for note in outcome.facts.notes
+    )
 
 
 def test_a_range_of_whole_numbers_does_not_tell_which_of_them_occur():

@@ -114,7 +114,7 @@ def test_a_release_is_verified_with_every_requirement(tmp_path) -> None:
     assert all(v.holds for v in verify(tmp_path / "r", policy, original=table()))
     assert outcome.facts.losses["smallest_class"] >= 5
     assert float(outcome.release.count({"disease": "flu"})) == (table()["disease"] == "flu").sum()
-    assert "cells withheld" in outcome.facts.notes[-1]
+    assert "cells suppressed" in outcome.facts.notes[-1]
 
 
 def test_what_cannot_be_met_raises() -> None:
@@ -122,7 +122,7 @@ def test_what_cannot_be_met_raises() -> None:
     with pytest.raises(RequirementNotMet):
         run(lonely, Policy(mechanism="ignored", attributes=ROLES, require=ASKED, method={"name": "local-suppression"}))
     asked = [{"model": "k-anonymity", "k": 700}, ASKED[1]]
-    with pytest.raises(RequirementNotMet, match="k=700"):
+    with pytest.raises(RequirementNotMet, match="k = 700"):
         run(table(), Policy(mechanism="ignored", attributes=ROLES, require=asked, method={"name": "local-suppression"}))
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import noren as nr
 from noren.methods.mechanism.moves import Moves
+from noren.methods.mechanism.refusals import OVERLOOKED, Stays
 from noren.methods.mechanism.rule import Beliefs, Rule, Silent
 from noren.methods.mechanism.sight import Sight
-from noren.methods.mechanism.stays import OVERLOOKED, Stays
 from noren.methods.mondrian import Mondrian
 from noren.models import FrequencyLDiversity, TCloseness
 from noren.models.class_check import ClassModel
@@ -95,19 +95,6 @@ def test_who_stayed_behind_has_what_the_narrow_class_could_not_take_or_the_wide_
     assert by_age(seen, found, "40", "flu") == pytest.approx(0.5), "only the wide class covers them"
     assert np.allclose(found.after.sum(axis=1), 1)
     assert found.facts["people_of_overlapping_classes"] == 6
-
-
-@pytest.mark.parametrize("t", [0.2, None])
-def test_beliefs_about_some_are_those_of_all(t: float | None) -> None:
-    seen = sight(PEOPLE, ROWS) if t is None else sight(PEOPLE, ROWS, t=t)
-    rule = Mondrian().mechanism()
-    assert rule.answers_some
-    whole = rule.beliefs(seen)
-    for item in range(seen.items):
-        some = rule.beliefs(seen.asking(np.array([item])))
-        assert some.item.tolist() == np.where(whole.item == item, 0, -1).tolist()
-        for mine, all_ in ((some.before, whole.before), (some.after, whole.after), (some.told, whole.told)):
-            assert mine == pytest.approx(all_[[item]])
 
 
 @pytest.mark.parametrize(("t", "exchange"), [(0.1, True), (0.2, False)])

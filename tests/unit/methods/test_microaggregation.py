@@ -10,8 +10,8 @@ import pytest
 
 from noren.engines import Average, Records
 from noren.errors import PolicyError, QueryError, ReleaseError, RequirementNotMet
-from noren.methods.microaggregation import Microaggregation, space_of
-from noren.methods.microaggregation_kernels import best_line_groups, mdav
+from noren.methods.curve_kernels import best_line_groups
+from noren.methods.microaggregation import Microaggregation, mdav, space_of
 from noren.models import MODELS
 from noren.policy.policy import Policy
 from noren.release.manifest import read_column, write_column
@@ -51,8 +51,7 @@ def test_groups_are_those_of_the_definition(seed: int) -> None:
     table = records_of(seed, n)
     numbers = np.array([float(v) for v in table.columns["x"].domain.values])[table.codes["x"]]
     levels = [np.asarray(TOWNS.groups(h)[1])[table.codes["t"]] for h in range(TOWNS.height)]
-    codes = np.stack([table.codes[name] for name in table.quasi], axis=1).astype(np.int64)
-    groups, count = mdav(codes, space_of(table), k)
+    groups, count = mdav(list(space_of(table).values()), [table.codes[name] for name in table.quasi], k)
     found = {frozenset(np.flatnonzero(groups == g).tolist()) for g in range(count)}
     assert found == slow_mdav(embedded([numbers], [table.codes["c"]], [levels]), k)
     assert all(k <= len(group) < 2 * k for group in found)
@@ -60,8 +59,7 @@ def test_groups_are_those_of_the_definition(seed: int) -> None:
 
 def test_records_in_one_place_still_make_groups_of_k() -> None:
     table = records_of(1, 23)
-    codes = np.zeros((23, 3), np.int64)
-    groups, count = mdav(codes, space_of(table), 3)
+    groups, count = mdav(list(space_of(table).values()), [np.zeros(23, np.int64)] * 3, 3)
     assert count == 7
     assert sorted(np.bincount(groups)) == [3, 3, 3, 3, 3, 3, 5]
 
@@ -156,7 +154,7 @@ def test_one_column_at_a_time_protects_that_column_and_raises_for_all_together()
 def test_what_it_cannot_do_is_said_before_any_data() -> None:
     with pytest.raises(PolicyError, match="needs k"):
         policy(require=ASKED[1:])
-    with pytest.raises(PolicyError, match="drops no record"):
+    with pytest.raises(PolicyError, match="suppresses no records"):
         policy(suppression=0.1)
     with pytest.raises(RequirementNotMet):
         run(table().with_columns(disease=pl.lit("flu")), policy())

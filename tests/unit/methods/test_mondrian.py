@@ -184,11 +184,11 @@ def test_many_rows_with_histograms_that_run() -> None:
 @pytest.mark.parametrize(
     ("requirement", "words"),
     [
-        (MODELS["k-anonymity"](k=11), ("k=11", "10 records", "Set k to at most 10")),
-        (MODELS["distinct-l-diversity"](l=4, on=("s0",)), ("'s0' has 2 values", "Set l to at most 2")),
-        (MODELS["p-sensitive-k-anonymity"](p=3, k=4, on=("s0",)), ("'s0' has 2 values", "Set p to at most 2")),
-        (MODELS["frequency-l-diversity"](l=2, on=("s0",)), ("70.0%", "decoys")),
-        (MODELS["frequency-l-diversity"](l=3, on=("s1",)), ("50.0%", "Set l to at most 2")),
+        (MODELS["k-anonymity"](k=11), ("k = 11", "10 records", "Set k to at most 10")),
+        (MODELS["distinct-l-diversity"](l=4, on=("s0",)), ("'s0'", "l = 2 is reached", "Set l to at most 2")),
+        (MODELS["p-sensitive-k-anonymity"](p=3, k=4, on=("s0",)), ("'s0'", "p = 2 is reached", "Set p to at most 2")),
+        (MODELS["frequency-l-diversity"](l=2, on=("s0",)), ("l = 1.429 is reached", "decoys")),
+        (MODELS["frequency-l-diversity"](l=3, on=("s1",)), ("l = 2 is reached", "Set l to at most 2")),
         (MODELS["entropy-l-diversity"](l=2, on=("s0",)), ("all 10 records form one class",)),
     ],
 )

@@ -11,7 +11,7 @@ from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import classes_of
-from noren.methods.mondrian.terms import same_terms, term_rules
+from noren.methods.mondrian.terms import term_rules
 from noren.methods.suppress.beliefs import linkages, measure_groups
 from noren.methods.sweep import Sweep
 from noren.models import MODELS
@@ -19,7 +19,7 @@ from noren.models.base import Model
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from tests.oracles.mondrian import table_of
-from tests.oracles.mondrian_terms import Terms, cells_of, terms_satisfy, with_terms
+from tests.oracles.mondrian_terms import Terms, terms_satisfy, with_terms
 
 KNOWLEDGE = Knowledge.from_pairs(
     [("cold", "cough"), ("cold", "fever"), ("flu", "cough"), ("flu", "fever"), ("flu", "chills"), ("mumps", "swelling")]
@@ -95,16 +95,16 @@ def test_columns_with_one_knowledge_are_read_together() -> None:
     apart = Knowledge.from_sets([[0, 1], [0, 1, 2], [3]], terms=KNOWLEDGE.terms)
     assert parts(with_terms(table, {"signs": (KNOWLEDGE, signs), "more": (apart, more)}), diverse()) == [[0], [1]]
     together = with_terms(table, {"signs": (KNOWLEDGE, signs), "more": (KNOWLEDGE, more)})
-    with pytest.raises(RequirementNotMet, match="'signs' and 'more'"):
+    with pytest.raises(RequirementNotMet, match="on 'signs"):
         Mondrian().recode(together, [diverse()], order)
 
 
 @pytest.mark.parametrize(
     ("records", "requirement", "words"),
     [
-        ([[CHILLS]] * 3, diverse(2.0), ("all 3 records", "believed with 1,", "Lower l", '"suppress"')),
-        ([[CHILLS], [CHILLS], [SWELLING]], diverse(1.0), ("0.6667", "0.3333", "Set c to at least 2")),
-        ([[COUGH], [SWELLING]], diverse(1.0, 3), ("from rank 3 on with 0.25", "Set c to at least 2")),
+        ([[CHILLS]] * 3, diverse(2.0), ("all 3 records", "believed with more than 1 ", '"suppress"')),
+        ([[CHILLS], [CHILLS], [SWELLING]], diverse(1.0), ("c = 2 is reached", "Set c to at least 2")),
+        ([[COUGH], [SWELLING]], diverse(1.0, 3), ("c = 2 is reached", "Set c to at least 2")),
     ],
 )
 def test_what_is_out_of_reach(records: Terms, requirement: Model, words: tuple[str, ...]) -> None:
@@ -118,7 +118,7 @@ def test_closeness_out_of_reach_says_what_is_reachable() -> None:
     told = Knowledge.from_sets([[0], [1]], terms=("x", "y"), priors=np.array([0.5, 0.5]))
     table = people([[0], [0]], told)
     for options, least in (({}, "0.7072"), ({"distance": "emd"}, "0.5")):
-        with pytest.raises(RequirementNotMet, match=f"Set t to at least {least},"):
+        with pytest.raises(RequirementNotMet, match=f"Set t to at least {least}\\."):
             Mondrian().recode(table, [close(0.2, **options)], order)
         Mondrian().recode(table, [close(float(least), **options)], order)
 
@@ -173,13 +173,6 @@ def test_moving_and_dropping_records_keeps_every_class(asked: Model) -> None:
 
 
 def test_records_with_the_same_terms_share_a_profile() -> None:
-    cells = cells_of(5, [[0, 1], [2], [], [0, 1], [2], [1, 2], []])
-    of, first = same_terms(cells)
-    assert of[0] == of[3] != of[5]
-    assert of[1] == of[4]
-    assert of[2] == of[6]
-    assert len(first) == 4
-    assert (of[first] == np.arange(4)).all()
     rules = term_rules(people([[COUGH], [COUGH, FEVER], [], [UNKNOWN], [COUGH]]), [diverse()])
     assert rules.profiles[:, 0].tolist()[2:4] == [-1, -2]
     assert rules.labels.tolist() == [0, 1, 0, 1]

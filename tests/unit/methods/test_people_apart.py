@@ -82,7 +82,7 @@ def test_people_that_fit_exactly_find_a_group() -> None:
 def test_groups_do_not_show_who_has_how_many_rows() -> None:
     """Only the commonest illness is had by people with three rows: whoever counts a person's rows would know it."""
     ills = [[0, 0, 0]] * 20 + [[1 + i % 5, 1 + i % 5] for i in range(40)]
-    with pytest.raises(RequirementNotMet, match="too few people have as many rows as each other"):
+    with pytest.raises(RequirementNotMet, match="need people with equal numbers of rows"):
         groups(records(ills), FrequencyLDiversity(on="ill", l=3))
 
 
@@ -90,7 +90,7 @@ def test_people_are_dropped_whole_or_refused() -> None:
     ills = [[0, 0]] * 12 + [[1 + i % 5, 1 + i % 5] for i in range(20)]
     table = records(ills)
     with pytest.raises(
-        RequirementNotMet, match=r"l = 3 is out of reach for 'ill': one value is had by too many people"
+        RequirementNotMet, match=r"l = 3 cannot be reached for 'ill': too many people have the same value"
     ) as error:
         groups(table, FrequencyLDiversity(on="ill", l=3))
     assert error.value.hint == "The largest l is 2 without dropping people."
@@ -131,7 +131,7 @@ def test_visits_are_published_in_groups_of_patients(method: str, model: str, tmp
 
 
 def test_a_person_in_two_groups_is_no_release() -> None:
-    from noren.models.people_groups import PeopleGroups, PeopleValues
+    from noren.models.classes import PeopleGroups, PeopleValues
     from noren.statements import CodeCells, GroupStatement, GroupTable
     from noren.statements.batch import PERSON
 

@@ -104,7 +104,7 @@ def test_a_term_that_is_worth_much_stays_where_another_can_go() -> None:
     [
         ({"term_weights": {"cough": 2.0}}, "cost = "),
         ({"cost": "terms", "term_weights": {"cough": 0.0}}, "greater than 0"),
-        ({"cost": "terms", "balance": {"terms": 0.1}}, "balance weighs"),
+        ({"cost": "terms", "balance": {"terms": 0.1}}, "balance uses"),
         ({"cost": "terms", "term_weights": {"hiccup": 2.0}}, "in no knowledge table"),
     ],
     ids=["without the metric", "nothing", "balance", "unknown term"],
@@ -255,15 +255,15 @@ def test_a_group_beyond_mending_is_dropped_where_that_may_be() -> None:
     rows = check(made.release, PEOPLE, Demand("l2", t=Fraction(3, 10)), SKEWED)
     assert sorted(row["row"] for row in rows) in ([0, 1], [4, 5])
     assert (made.facts.suppressed, made.release.manifest.suppressed) == (4, 4)
-    with pytest.raises(nr.errors.RequirementNotMet, match="People who are left out do not help"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="Suppression does not help"):
         run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.34))
-    says = r"1 of 3 groups \(2 records\) .*; at most 1 records may be dropped"
+    says = r"1 of 3 groups \(2 records\) .*; at most 1 records may be suppressed"
     with pytest.raises(nr.errors.RequirementNotMet, match=says):
         run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.33))
 
 
 def test_a_group_beyond_mending_is_refused_where_that_is_asked() -> None:
-    with pytest.raises(nr.errors.RequirementNotMet, match=r"1 of 3 groups \(2 records\) reveal too much") as caught:
+    with pytest.raises(nr.errors.RequirementNotMet, match=r"1 of 3 groups \(2 records\) disclose too much") as caught:
         run(PEOPLE, skewed_policy(infeasible="refuse"))
     assert "infeasible" in (caught.value.hint or "")
     assert run(PEOPLE, skewed_policy(infeasible="refuse", k=4)).facts.verdicts[0].holds is True

@@ -120,7 +120,7 @@ def test_unknown_terms(unknown: str) -> None:
     attributes["signs"] = nr.quasi_sensitive(knowledge=known(), unknown=unknown)
     rules = nr.Policy(attributes=attributes, require=[DIVERSE], method={"name": "suppress", "nodes": 300})
     if unknown == "reject":
-        with pytest.raises(nr.errors.PolicyError, match="does not name 2 rare values") as caught:
+        with pytest.raises(nr.errors.PolicyError, match="lacks 2 rare values") as caught:
             run(original, rules)
         assert "warts" not in str(caught.value)
         return
@@ -130,7 +130,7 @@ def test_unknown_terms(unknown: str) -> None:
     published = {term for row in rows for term in row["signs"]}
     assert set(listed) == set(known().terms) | published
     assert published & {"warts", "glow"} == ({"warts", "glow"} if unknown == "keep" else set())
-    said = sum(note.startswith("signs: 5 terms that the knowledge table does not name") for note in made.facts.notes)
+    said = sum(note.startswith("signs: 5 terms that the knowledge table lacks") for note in made.facts.notes)
     assert said == (unknown == "drop")
 
 

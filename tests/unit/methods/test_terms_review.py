@@ -12,10 +12,9 @@ import noren as nr
 from noren.errors import NorenError, ReleaseError
 from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement
-from noren.methods.suppress.kernels import best
 from noren.methods.suppress.search import search_group
 from noren.release.manifest import read_column
-from noren.release.sides import with_sides
+from noren.release.store import with_sides
 
 KNOWN = nr.Knowledge.from_pairs([("A", "a"), ("A", "b"), ("B", "b"), ("B", "c"), ("C", "c"), ("C", "a")])
 
@@ -34,13 +33,6 @@ def test_a_group_too_large_for_the_paper_s_searches_is_refused_in_words(
 def test_memory_of_the_paper_s_searches_stays_bounded() -> None:
     """A path holds a tail (8 bytes) and two scores (16 bytes) for every entry below every entry."""
     assert 24 * term_search.MOST_ENTRIES**2 < 8 << 30
-
-
-def test_depths_of_groups_with_more_than_32767_records_fit() -> None:
-    front = best.new_front(2)
-    front.depth[0] = 100_000
-    assert front.depth[0] == 100_000
-    assert best.wider_front(front, 4).depth[0] == 100_000
 
 
 @pytest.mark.parametrize("figure", ["weight", "prior"])

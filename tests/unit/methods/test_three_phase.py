@@ -116,12 +116,12 @@ def test_refining_the_residue_loses_less() -> None:
 
 def test_out_of_reach() -> None:
     table = world()
-    with pytest.raises(RequirementNotMet, match=r"l = 5 is out of reach for 'secret'.*\n.*largest l is 3"):
+    with pytest.raises(RequirementNotMet, match=r"l = 5 cannot be reached for 'secret'.*\n.*largest l is 3"):
         ThreePhase().recode(table, [FrequencyLDiversity(on="secret", l=5)], order)
     with pytest.raises(RequirementNotMet, match="k = 601"):
         ThreePhase().recode(table, [FrequencyLDiversity(on="secret", l=2), KAnonymity(k=601)], order)
     alone = table_of({"town": [0, 1, 2]}, {"secret": [0, 0, 0]}, {"town": TOWNS})
-    with pytest.raises(RequirementNotMet, match="in reach"):
+    with pytest.raises(RequirementNotMet, match="can be reached"):
         ThreePhase().recode(alone, [DistinctLDiversity(on="secret", l=2)], order)
 
 

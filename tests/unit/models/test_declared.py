@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, DistinctLDiversity, KAnonymity, TauLDiversity
-from noren.models.base import Evidence
-from noren.models.judgement import Judgement
+from noren.models.base import Evidence, Judgement
 from noren.models.tau_l_diversity import base_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes
@@ -53,8 +52,8 @@ def test_classes_that_hold_may_be_put_together_but_for_these_models() -> None:
 TREE = Hierarchy((("flu", "cold", "ulcer"), ("lungs", "lungs", "gut"), ("*", "*", "*")))
 
 
-@pytest.mark.parametrize(("weight", "fits"), [(0, False), (1e-9, True), (0.5, True), (1e9, True), (inf, False)])
-def test_a_weight_is_any_positive_number(weight: float, fits: bool) -> None:
+@pytest.mark.parametrize(("weight", "fits"), [(-1, False), (0, True), (1e-9, True), (1e9, True), (inf, False)])
+def test_a_weight_is_any_number_from_zero_up(weight: float, fits: bool) -> None:
     given: dict[str, Any] = {"on": "ill", "tau": 0.5, "l": 2, "weights": {"flu": weight}}
     if fits:
         found = TauLDiversity(**given).base_weights(node_column("ill", 3, hierarchy=TREE))

@@ -13,10 +13,9 @@ import noren as nr
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Overall, SemanticDiversity, TauLDiversity, TCloseness
-from noren.models.classes import _people_groups, key_columns, key_layout
+from noren.models.base import Judgement
+from noren.models.classes import PeopleGroups, PeopleValues, _people_groups, key_columns, key_layout
 from noren.models.histograms import summed
-from noren.models.judgement import Judgement
-from noren.models.people_groups import PeopleGroups, PeopleValues
 from noren.models.semantic_diversity import FrontierCheck, frontier
 from noren.models.t_closeness import largest_move, tree_over
 from noren.schema.hierarchy import Hierarchy
@@ -204,7 +203,7 @@ def test_people_in_two_groups_or_with_other_values_than_the_table_prove_nothing(
 def test_groups_of_people_need_the_original(known: Overall | None) -> None:
     column = group_column("x", D, groups=GROUPS, **MEANING)
     evidence: Any = SimpleNamespace(overall={} if known is None else {"x": known})
-    with pytest.raises(ModelDoesNotApply, match="'x' is published as groups of values, which do not tell whose"):
+    with pytest.raises(ModelDoesNotApply, match="'x' is published as groups of values, which do not show which person"):
         _people_groups(evidence, column)
     held = PeopleValues.of(np.array([0]), np.array([1]))
     told: Any = SimpleNamespace(overall={"x": Overall(np.full(D, 1 / D), "the original", people=held)})
@@ -266,8 +265,10 @@ def test_what_a_verdict_says_of_few_is_a_sentence() -> None:
         return [one.statement for one in nr.measure(table, quasi=["town"], sensitive=["job"]) if one.model == model]
 
     alone = pl.DataFrame({"town": ["Ulm", "Bonn", "Bonn"], "job": ["cook", "clerk", "miner"]})
-    assert said(alone, "k-anonymity") == ["some record looks like no other"]
+    assert said(alone, "k-anonymity") == ["some record is unique in its quasi-identifiers"]
     assert "some class has fewer than 2 values" in said(alone, "recursive-cl-diversity")
     assert not any("inf" in one for one in said(alone, "recursive-cl-diversity"))
-    assert said(alone[1:], "k-anonymity") == ["every record looks like at least 1 other"]
-    assert said(pl.concat([alone[1:]] * 2), "k-anonymity") == ["every record looks like at least 3 others"]
+    assert said(alone[1:], "k-anonymity") == ["every record shares its quasi-identifiers with at least 1 other"]
+    assert said(pl.concat([alone[1:]] * 2), "k-anonymity") == [
+        "every record shares its quasi-identifiers with at least 3 others"
+    ]

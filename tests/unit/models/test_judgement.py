@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply, ReleaseError
 from noren.models import MODELS, Evidence, Model, Overall, Verdict
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
@@ -52,6 +52,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "t-closeness": {"t": 0.3},
     "beta-likeness": {"beta": 1.0},
     "delta-disclosure": {"delta": 1.0},
+    "informed-belief": {"most": 0.5, "prior": dict(zip("abcdef", (30, 20, 20, 10, 10, 10), strict=True))},
     "expanded-k": {"k": 3},
     "local-privacy": {"epsilon": 1.0},
     "semantic-diversity": {"l": 2, "d": 2.0},
@@ -295,24 +296,22 @@ def test_nobody_proves_nothing_where_people_are_counted(name: str, batches: int)
     assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "name", ["k-anonymity", "frequency-l-diversity", "entropy-l-diversity", "recursive-cl-diversity"]
-)
-def test_classes_that_are_judged_in_lots_are_judged_as_together(name: str) -> None:
-    """Whole classes here and there: the figures, the breaches and how many classes fall short are those of all."""
+@pytest.mark.parametrize("people", [False, True])
+def test_records_are_grouped_once_for_a_secret_and_for_the_classes_alone(people: bool) -> None:
+    """In whatever order both are asked, and with the verdicts that each has by itself."""
     columns = {"key": exact_column("key", 4, role=Role.QUASI_IDENTIFIER), "x": exact_column("x", D, **MEANING)}
-    model = MODELS[name](**OPTIONS[name], **({} if name == "k-anonymity" else {"on": "x"}))
-    keys, values = np.repeat(np.arange(4), [5, 5, 2, 1]), np.array([0, 1, 2, 3, 4, 0, 1, 2, 2, 3, 5, 5, 1])
+    rng = np.random.default_rng(4)
+    batch = {"key": CodeCells(4, rng.integers(0, 4, 30)), "x": CodeCells(D, rng.integers(0, D, 30))}
+    batch |= {PERSON: CodeCells(12, rng.integers(0, 12, 30))} if people else {}
+    asked = [MODELS["k-anonymity"](k=5), MODELS["frequency-l-diversity"](on="x", l=2)]
 
-    def judged(rows: np.ndarray) -> Judgement:
-        judgement = Judgement.of(columns, [model])
-        judgement.observe({"key": CodeCells(4, keys[rows]), "x": CodeCells(D, values[rows])})
+    def judged(*models: Any) -> Judgement:
+        judgement = Judgement.of(columns, models, people=people)
+        judgement.observe(batch)
         return judgement
 
-    whole = judged(keys >= 0)
-    lots: list[Any] = [judged(keys < 2).checks[0], judged(keys >= 2).checks[0]]
-    (verdict,) = whole.verdicts()
-    assert (verdict.holds, verdict.short) == (False, 2)
-    assert whole.verdicts({0: [one.findings() for one in lots]}) == [verdict]
-    (nothing,) = whole.verdicts({0: []})
-    assert (nothing.holds, nothing.records, nothing.breaches, nothing.short) == (False, 0, 0, 0)
+    alone = [judged(model).verdicts()[0] for model in asked]
+    both = judged(*asked)
+    assert len(both.parts) == 1
+    assert both.verdicts() == alone
+    assert judged(*asked[::-1]).verdicts() == alone[::-1]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import noren as nr
-from noren.designs.decoys import DecoyDesign
+from noren.designs.decoys import DecoyDesign, largest_p
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     MODELS,
@@ -212,13 +212,13 @@ def recipient(design: DecoyDesign, t: float, shares: list[float], error: float |
 
 
 def test_the_recipient_needs_no_distribution_where_the_design_proves_closeness() -> None:
-    free = DecoyDesign.from_rho(4, 2, (1.3 / 0.7) ** 2)
+    free = DecoyDesign(d=4, eta=2, p=largest_p(4, 2, (1.3 / 0.7) ** 2))
     verdict = recipient(free, 0.3, [0.97, 0.01, 0.01, 0.01], 0.2)
     assert verdict.holds is True
     assert verdict.basis == "the published design"
     assert verdict.achieved == pytest.approx(0.3)
     assert "no set moves any distribution by more than 0.3" in verdict.statement
-    beyond = DecoyDesign.from_rho(4, 2, 1.01 * (1.3 / 0.7) ** 2)
+    beyond = DecoyDesign(d=4, eta=2, p=largest_p(4, 2, 1.01 * (1.3 / 0.7) ** 2))
     assert recipient(beyond, 0.3, [0.97, 0.01, 0.01, 0.01], 0.2).basis == ESTIMATE
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from noren.models import Evidence, Model, Verdict
 from noren.schema.distance import DISTANCES, numeric, ordinal, read_matrix, semilattice, tree
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.roles import Role
 from noren.statements import CodeCells, OpenCells, SetCells
 from tests.statements import exact_column, member_column, open_column, set_column
 
@@ -57,8 +59,9 @@ def test_sets_that_are_far_enough_apart() -> None:
     assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 3, 0)
     assert (verdict.model, verdict.column, verdict.basis) == ("semantic-diversity", "x", "the published design")
     assert verdict.statement == (
-        "every record leaves 3 values possible at mutual distance 2 or more; one who believes all values alike "
-        "believes none of a set above 0.3333"
+        "every record leaves 3 values possible at a pairwise distance of 2 or more; somebody who thinks all "
+        "values equally "
+        "likely believes no value of a set with more than 0.3333"
     )
 
 
@@ -92,7 +95,7 @@ def test_a_design_that_may_tell_too_much_is_a_breach_for_everybody() -> None:
     sound = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (1, 3, 5)))
     found = semantic(3, 2).believed(sound, 1 / 3, 0.4)
     assert (found.holds, found.breaches, found.records) == (False, 2, 2)
-    assert "above 0.4, where 0.3333 was asked" in found.statement
+    assert "more than 0.4, where 0.3333 was asked" in found.statement
     one = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (0, 1, 4)))
     assert semantic(3, 2).believed(one, 1 / 3, 0.4).breaches == 1
 
@@ -243,6 +246,90 @@ def test_verdicts_against_all_subsets(given: tuple[np.ndarray, list[tuple[int, .
     assert verdict.holds is (min(sizes) >= l)
 
 
+# ---------------------------------------------------------------- classes of records
+
+
+def classes_judged(model: Model, rows: list[tuple[int, int]], distances: Any = SIX) -> Verdict:
+    """Records with their place, by which they are found, and their value."""
+    secret = exact_column("x", len(distances), role=Role.SENSITIVE, distances=distances)
+    columns = {"x": secret, "where": exact_column("where", 9, role=Role.QUASI_IDENTIFIER)}
+    check = model.check(secret, Evidence(columns, {}))
+    where, value = np.array(rows, np.uint8).reshape(-1, 2).T
+    check.observe({"x": CodeCells(len(distances), value), "where": CodeCells(9, where)})
+    return check.verdict()
+
+
+def test_a_class_of_near_values_fails() -> None:
+    """0 and 1 differ and mean nearly the same."""
+    verdict = classes_judged(semantic(2, 2), [(0, 0), (0, 1), (1, 0), (1, 3)])
+    assert (verdict.holds, verdict.achieved, verdict.breaches, verdict.short) == (False, 1, 2, 1)
+    assert classes_judged(semantic(2, 1), [(0, 0), (0, 1), (1, 0), (1, 3)]).holds is True
+
+
+def test_a_rare_distant_value_does_not_save_a_class() -> None:
+    rows = [(0, 0), (0, 0), (0, 1), (0, 5)]
+    assert classes_judged(semantic(2, 2), rows).achieved == pytest.approx(4 / 3)
+    loose = nr.models.SemanticDiversity(on="x", l=2, d=2, most=0.75)
+    verdict = classes_judged(loose, rows)
+    assert (verdict.holds, verdict.achieved) == (True, 2)
+    assert "2 values of every class stay possible at a pairwise distance of 2" in verdict.statement
+    assert classes_judged(loose, [(0, 0), (0, 1), (0, 2), (0, 1)]).holds is False
+
+
+def test_classes_of_nobody_prove_nothing() -> None:
+    verdict = classes_judged(semantic(2, 2), [])
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
+
+
+def test_a_class_needs_a_distance() -> None:
+    secret = exact_column("x", 3, role=Role.SENSITIVE)
+    where = exact_column("where", 9, role=Role.QUASI_IDENTIFIER)
+    with pytest.raises(ModelDoesNotApply, match="needs a distance"):
+        semantic(2, 2).check(secret, Evidence({"x": secret, "where": where}, {}))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), min_size=1, max_size=14), st.sampled_from([2, 3]))
+@settings(max_examples=150, deadline=None)
+def test_classes_of_records_against_the_definition(rows: list[tuple[int, int]], l: int) -> None:
+    """No value with its neighbours exceeds 1/l, and then each value lies among l of the class that are far apart."""
+    short = 0
+    for place in {place for place, _ in rows}:
+        times = Counter(value for at, value in rows if at == place)
+        near = max(sum(times[u] for u in times if SIX[u, v] < 2) for v in times)
+        far = [s for s in combinations(times, l) if all(SIX[a, b] >= 2 for a, b in combinations(s, 2))]
+        if near * l <= times.total():
+            assert all(any(value in s for s in far) for value in times)
+        else:
+            short += times.total()
+    verdict = classes_judged(semantic(l, 2), rows)
+    assert (verdict.breaches, verdict.holds) == (short, short == 0)
+
+
+def test_many_classes_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(place, value) for place in range(8) for value in ((0, 5) if place % 2 else (0, 1))]
+    whole = classes_judged(semantic(2, 2), rows)
+    monkeypatch.setattr("noren.models.semantic_diversity.CELLS", 12)
+    assert classes_judged(semantic(2, 2), rows) == whole
+    assert whole.short == 4
+
+
+def test_the_frontier_of_classes() -> None:
+    """Place 0 leaves two values five apart, place 1 two that are three apart."""
+    rows = [(0, 0), (0, 5), (1, 1), (1, 4)]
+    found = nr.measure(
+        pl.DataFrame({"where": [a for a, _ in rows], "x": [v for _, v in rows]}),
+        nr.Policy(
+            attributes={
+                "where": "quasi-identifier",
+                "x": {"role": "sensitive", "distance": "ordinal", "values": [*range(6)]},
+            },
+            require=[semantic(2, 1)],
+        ),
+    )
+    assert found.value("semantic-diversity", l=2) == 3
+    assert found.value("semantic-diversity", l=3) == 0
+
+
 # ---------------------------------------------------------------- rows with one member each
 
 
@@ -265,7 +352,7 @@ def test_rows_of_two_people_in_two_places() -> None:
     verdict = rows_judged(semantic(3, 2), ([0, 1, 0], [0, 1, 4]), ([1, 0, 1], [5, 2, 3]), eta=3)
     assert verdict.holds is True
     assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 2, 0)
-    assert verdict.statement.startswith("every class leaves 3 values possible at mutual distance 2 or more; ")
+    assert verdict.statement.startswith("every class leaves 3 values possible at a pairwise distance of 2 or more; ")
 
 
 def test_two_people_in_one_place_are_judged_together() -> None:
@@ -342,7 +429,7 @@ def test_rows_must_hold_members_of_the_domain() -> None:
     member = member_column("x", 6, distances=SIX)
     for cells in (sets(6, (0, 2)), CodeCells(5, np.array([0, 2], np.uint8))):
         check = semantic(2, 2).check(member, Evidence({"x": member}, {}))
-        with pytest.raises(ModelDoesNotApply, match="6 members"):
+        with pytest.raises(ModelDoesNotApply, match="6 values"):
             check.observe({"x": cells})
 
 
@@ -363,7 +450,7 @@ def test_classes_against_the_definition(rows: list[tuple[int, int]], l: int) -> 
 
 
 def test_no_more_values_are_looked_for_than_are_asked() -> None:
-    from noren.models.separation import largest_separated
+    from noren.models.set_check import largest_separated
 
     apart = ~np.eye(5, dtype=bool)
     codes = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])

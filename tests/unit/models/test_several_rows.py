@@ -11,8 +11,7 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness, Verdict
-from noren.models.classes import ClassFindings
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement
 from noren.models.verdict import Verdicts, verdict_line
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
@@ -54,17 +53,30 @@ def entropy(part: dict[str, float]) -> float:
     return exp(-sum(share * log(share) for share in part.values()))
 
 
+def counted(rows: list[str]) -> dict[str, float]:
+    """The shares of the rows, whoever's they are."""
+    return {value: rows.count(value) / len(rows) for value in sorted(set(rows))}
+
+
 H, Q, WHOLE = shares()
+ALL_ROWS = counted([value for *_, value in ROWS])
+BY_ROWS = [counted([value for where, _, value in ROWS if where == number]) for number in range(3)]
+"""What a class holds of people must hold of its rows as well, which every recipient can count."""
 BY_HAND = [
     (KAnonymity(k=2), 2),
     (MODELS["alpha-k-anonymity"](on="x", alpha=0.5, k=2), max(max(one.values()) for one in H)),
     (MODELS["frequency-l-diversity"](on="x", l=2), 1),
     (MODELS["distinct-l-diversity"](on="x", l=2), 2),
-    (MODELS["entropy-l-diversity"](on="x", l=2), min(map(entropy, Q))),
+    (MODELS["entropy-l-diversity"](on="x", l=2), min(map(entropy, Q + BY_ROWS))),
     (TCloseness(on="x", t=0.2), max(sum(abs(one.get(v, 0) - WHOLE[v]) for v in "abcd") / 2 for one in Q)),
     (
         MODELS["beta-likeness"](on="x", beta=9, form="basic"),
-        max(one[v] / WHOLE[v] - 1 for one in Q for v in one),
+        max(
+            one[v] / whole[v] - 1
+            for classes, whole in ((Q, WHOLE), (BY_ROWS, ALL_ROWS))
+            for one in classes
+            for v in one
+        ),
     ),
 ]  # fmt: skip
 
@@ -76,6 +88,18 @@ def test_people_are_counted_and_not_their_rows(model: Model, figure: float) -> N
     verdict = seen(model, column, rows)
     assert verdict.achieved == pytest.approx(figure)
     assert verdict.records == 6, "people of every class; one is in two of them"
+
+
+def test_rows_that_everybody_can_count_must_satisfy_a_requirement_too() -> None:
+    """Three people with one value each: a third of the people, but two thirds of the rows have the last."""
+    column = exact_column("x", 4, role=Role.SENSITIVE)
+    rows = [(0, 0, 0), (0, 1, 1), *[(0, 2, 2)] * 4]
+    for model in (MODELS["frequency-l-diversity"](on="x", l=3), MODELS["alpha-k-anonymity"](on="x", alpha=0.4, k=2)):
+        verdict = seen(model, column, rows)
+        assert (verdict.holds, verdict.breaches) == (False, 3)
+    assert seen(MODELS["frequency-l-diversity"](on="x", l=3), column, rows[:3]).holds is True
+    apart = [(0, 0, 0), (0, 1, 1), *[(1, 2, 0)] * 5, (1, 3, 1)]
+    assert seen(TCloseness(on="x", t=0.2), column, apart).holds is False, "5 of 6 rows of the second, 6 of 8 of all"
 
 
 def test_what_only_one_person_has_is_one_value_to_somebody_who_knows_the_others() -> None:
@@ -105,46 +129,6 @@ def test_a_general_value_is_divided_among_the_values_under_it(weights: Any) -> N
     assert closeness.achieved == pytest.approx(max(moved))
 
 
-# ---------------------------------------------------------------- lots
-
-
-def test_classes_judged_in_lots_are_judged_as_all_together() -> None:
-    rng = np.random.default_rng(5)
-    columns = {"where": exact_column("where", 9, role=Role.QUASI_IDENTIFIER), "x": exact_column("x", 4)}
-    models = [KAnonymity(k=7), MODELS["distinct-l-diversity"](on="x", l=4), TCloseness(on="x", t=0.2)]
-    cells = {"where": CodeCells(9, rng.integers(0, 9, 60)), "x": CodeCells(4, rng.integers(0, 4, 60))}
-    whole = Judgement.of(columns, models, show=3)
-    assert [whole.parts[p].needs for p in whole.apart()] == [("where",)], "closeness compares with all classes"
-    models = models[:2]
-    whole = Judgement.of(columns, models, show=3)
-    whole.observe(cells)
-    expected = whole.verdicts()
-    found: dict[int, list[ClassFindings]] = {}
-    for part in whole.apart():
-        lots = whole.parts[part].lots(4)  # type: ignore[attr-defined]
-        assert sum(lot["count"].sum() for lot in lots) == 60
-        for lot in lots:
-            other = Judgement.of(columns, models, show=3)
-            other.parts[part].gather(lot)  # type: ignore[attr-defined]
-            for number, one in other.found(part).items():
-                found.setdefault(number, []).append(one)
-    assert sorted(found) == [0, 1]
-    assert [len(one) for one in found.values()] == [4, 4]
-    for told, one in zip(whole.verdicts(found), expected, strict=True):
-        assert (told.holds, told.achieved, told.records, told.breaches, told.short) == (
-            one.holds, one.achieved, one.records, one.breaches, one.short,
-        )  # fmt: skip
-        assert sorted(fall.records for fall in told.shortfalls) == sorted(fall.records for fall in one.shortfalls)
-    assert Judgement.of(columns, models).parts[0].lots(4) == []  # type: ignore[attr-defined]
-
-
-def test_findings_about_groups_that_are_unlike_stay_so() -> None:
-    fine, unlike = (ClassFindings(1, 2, 2.0, 2, 0, 0, unlike=unlike) for unlike in (False, True))
-    assert fine.joined(unlike, True, 0).unlike
-    assert unlike.joined(fine, True, 0).unlike
-    assert not fine.joined(fine, True, 0).unlike
-
-
 def test_a_group_that_nobody_names_has_nobody_whatever_its_table_says() -> None:
     """Not even its counterfeits: entries of the table that are nobody's."""
     table = GroupTable.from_codes(2, 3, np.array([0, 0, 1]), np.array([0, 1, 2]))
@@ -170,8 +154,7 @@ def test_one_record_alone_looks_like_no_other() -> None:
     (check,) = Judgement.of({"where": WHERE}, [KAnonymity(k=2)]).checks
     check.observe({"where": CodeCells(3, np.array([1]))})
     found = check.verdict()
-    assert (found.achieved, found.records, found.statement) == (1, 1, "some record looks like no other")
-    assert check.is_apart
+    assert (found.achieved, found.records, found.statement) == (1, 1, "some record is unique in its quasi-identifiers")
 
 
 # ---------------------------------------------------------------- epsilons
@@ -209,7 +192,7 @@ def test_nobody_has_no_epsilon_that_holds_and_what_rules_values_out_has_none() -
     assert (nothing.holds, nothing.records) == (False, 0)
     bare = budget(1.0, 0.5, epsilon=50)
     assert (bare.holds, bare.achieved) == (False, inf)
-    assert bare.statement == "c0 has no epsilon: what is published rules values out"
+    assert bare.statement == "c0 has no finite epsilon, because its published cells rule values out"
 
 
 def test_a_person_has_one_draw_of_a_column() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from noren.designs.decoys import DecoyDesign
-from noren.models.shuffled import _alike, partnered
+from noren.models.set_check import _alike, partnered
 from noren.statements import CodeCells
 from tests.statements import exact_column, member_column
 

@@ -91,7 +91,7 @@ def test_diversity_by_hand(group: str, c: float, l: int, ratio: float) -> None: 
 def test_the_bound_is_not_strict_and_is_told() -> None:
     verdict = judged(QSDiversity(on="signs", c=1, l=2), "xy z", "- -")
     assert (verdict.holds, verdict.records, verdict.breaches) == (True, 4, 0)
-    assert "no group believes in a label with more than 0.5 (bound 0.5)" in verdict.statement
+    assert "no label of a group is believed with more than 0.5 (bound 0.5)" in verdict.statement
     failed = judged(QSDiversity(on="signs", c=0.9, l=2), "xy z", "- -")
     assert (failed.holds, failed.records, failed.breaches) == (False, 4, 2)
 
@@ -142,7 +142,7 @@ def test_closeness_by_hand(group: str, euclidean: float, moved: float) -> None:
 def test_the_rise_and_the_linked_records_alone_are_told() -> None:
     verdict = judged(QSCloseness(on="signs", t=0.4), "y w", knowledge=GIVEN)
     assert "no belief rises by more than 0;" in verdict.statement
-    assert "counting linked records alone, the distance is at most 0.7071" in verdict.statement
+    assert "among linked records only, the distance is at most 0.7071" in verdict.statement
     rising = judged(QSCloseness(on="signs", t=0.8), "y", "x", knowledge=GIVEN)
     assert "no belief rises by more than 0.5" in rising.statement
     assert "linked records alone" not in rising.statement
@@ -219,8 +219,8 @@ def test_columns_that_say_nothing_about_labels() -> None:
     refused([WHERE, column(knowledge=None)], "needs the knowledge table")
     refused([column()], "beside no quasi-identifier")
     refused([WHERE, exact_column("signs", 3, role=TERMS)], "makes no statement about column 'signs'")
-    refused([set_column("where", 4, role=QUASI), column()], "nobody can say which records look alike")
-    refused([column("other", role=QUASI), column()], "nobody can say which records look alike")
+    refused([set_column("where", 4, role=QUASI), column()], "equivalence classes cannot be formed")
+    refused([column("other", role=QUASI), column()], "equivalence classes cannot be formed")
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_side_files_have_a_largest_size(tmp_path, monkeypatch):
 def test_a_repeated_value_is_found_in_one_pass(tmp_path):
     """A search that looks back from every line would take minutes for these."""
     many = [f"v{i}" for i in range(200_000)]
-    with pytest.raises(HierarchyError, match="'v199999' stands in more than one line"):
+    with pytest.raises(HierarchyError, match="'v199999' is in more than one line"):
         Hierarchy(((*many, "v199999"),))
     with pytest.raises(KnowledgeError, match="listed twice"):
         Knowledge.from_sets([[0]], terms=[*many, "v199999"], labels=("a",))

@@ -11,7 +11,9 @@ import noren as nr
 GRADES = [f"g{i}" for i in range(8)]
 
 
-@pytest.mark.parametrize("declared", [{"values": GRADES}, {"bins": list(range(0, 90, 10))}], ids=["values", "bins"])
+@pytest.mark.parametrize(
+    "declared", [{"values": GRADES}, {"bins": list(range(0, 90, 10))}, {}], ids=["values", "bins", "data"]
+)
 def test_a_release_with_missing_cells_is_verified_with_its_policy(declared):
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 8, 400)

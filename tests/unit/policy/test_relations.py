@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from noren.policy import guessing
-from noren.policy.guessing import ALONE, TELLS, TRIVIAL, Pairing
+from noren.policy.guessing import ALONE, FOLLOWS, TELLS, TRIVIAL, Pairing
 
 
 def tells(a: list[int], b: list[int]) -> bool:
@@ -17,7 +17,7 @@ def tells(a: list[int], b: list[int]) -> bool:
         return False
     size = Counter(a)
     known = [(x, y) for x, y in zip(a, b, strict=True) if size[x] >= ALONE]
-    if len(known) < 0.5 * len(a):
+    if len(known) < FOLLOWS * len(a):
         return False
     best: dict[int, int] = {}
     for (x, _), count in Counter(known).items():

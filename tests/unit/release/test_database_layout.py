@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.release.database.counts import PairTally, kept_pairs
-from noren.release.database.layout import Lookup, comments, node_ranges, range_type, view_query
+from noren.release.database.layout import Lookup, PairTally, comments, kept_pairs, node_ranges, range_type, view_query
 from noren.release.database.publish import _foreign_key
 from noren.schema.nodes import Nodes
 from noren.statements import CodeCells, Statement

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from noren.errors import ReleaseError
-from noren.release.database.counts import Pair, reading
+from noren.release.database.layout import Pair, pair_reading
 from noren.release.database.store import ROWS, DatabaseStore, _pairs, _with_sides
 from noren.sources.postgres import Address
 from noren.statements import Statement
@@ -76,7 +76,7 @@ def counted(first: Sequence[int], second: Sequence[int], rows: Sequence[int]) ->
 def test_columns_that_were_counted_together_are_read_from_their_table(monkeypatch: pytest.MonkeyPatch) -> None:
     store = opened(monkeypatch, {}, pairs=[(2, 4), (2, 3)])
     town, ill, age, job = COLUMNS
-    assert store.counting([job, ill]) == reading('"s"', (2, 4), {4: "job", 2: "ill"}, ROWS)
+    assert store.counting([job, ill]) == pair_reading('"s"', (2, 4), {4: "job", 2: "ill"}, ROWS)
     assert ".counts_2_4 GROUP BY first" in store.counting([ill])  # the first that has it
     assert ".counts_2_3 GROUP BY second" in store.counting([age])
     for others in ([town], [age, job], [ill, age, job], [town, ill]):
@@ -89,7 +89,7 @@ def test_counts_come_with_what_their_numbers_mean(monkeypatch: pytest.MonkeyPatc
     assert rows.tolist() == [5, 2]
     shown = {name: COLUMNS[place].to_arrow(cells[name]).to_pylist() for name, place in (("ill", 1), ("job", 3))}
     assert shown == {"ill": [["0", "1"], ["2", "3"]], "job": [["1", "2"], ["0", "2"]]}
-    with pytest.raises(ReleaseError, match="its tables of counts are not of its rows"):
+    with pytest.raises(ReleaseError, match="its tables of counts do not belong to its rows"):
         opened(monkeypatch, tables, 8, [(2, 4)]).counted([COLUMNS[1], COLUMNS[3]])
 
 
@@ -159,5 +159,5 @@ def test_a_column_gets_the_groups_that_its_table_lists() -> None:
     assert first == town
     assert second.side_columns() == column.side_columns()
     base = Base({"groups_1": there.drop_columns("count")})
-    with pytest.raises(ReleaseError, match="the table 'groups_1' is not what a column needs"):
+    with pytest.raises(ReleaseError, match="the table 'groups_1' does not fit its column"):
         _with_sides(base, '"s"', [town, column], ADDRESS)

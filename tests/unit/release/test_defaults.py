@@ -44,6 +44,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "Release.ratio": INFERENCE,
     "Release.regress": {"family": "gaussian", "level": 0.95},
     "Release.save": {"file_format": "parquet"},
+    "Release.standardize": {"level": 0.95, "population": False},
     "Release.test": {"seed": 0},
     "Release.variance": INFERENCE | {"by": ()},
 }

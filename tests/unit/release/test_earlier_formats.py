@@ -62,7 +62,7 @@ def test_texts_of_the_present_version_are_compared_to_the_letter(groups: Path) -
     data = groups / "data.csv"
     data.write_text(data.read_text().replace('"Ulm"', "Ulm", 1))
     edit(groups)
-    with pytest.raises(ReleaseError, match="its text is not what its cells are written as"):
+    with pytest.raises(ReleaseError, match="its text differs from how these cells are written"):
         nr.verify(groups)
     edit(groups, lambda block: block.update(format=3))  # which wrote fewer quotes, perhaps
     assert not nr.verify(groups).failed

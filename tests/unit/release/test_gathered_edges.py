@@ -68,7 +68,7 @@ def test_numbers_that_are_given_must_fit(release: nr.Release) -> None:
     half = PEOPLE.filter(pl.col("pay") < 4).height / 24
     given = release.mean("pay", values={"pay": {low: 1.0, high: 5.0}})
     assert given.frame["mean"].to_list() == pytest.approx([1 * half + 5 * (1 - half)])
-    assert given.notes == ("Values of 'pay' stand for the numbers given.",)
+    assert given.notes == ("Values of 'pay' count as the given numbers.",)
     with pytest.raises(QueryError, match="pay"):
         release.mean("sex=f", by="pay", values={"pay": {"nothing": 1.0}})
 
@@ -80,7 +80,7 @@ def test_conditions_on_one_column_hold_together(release: nr.Release) -> None:
 
 
 def test_a_column_that_lists_no_values_can_be_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 3)
     table = pl.DataFrame({"note": ["a", "b", "c", "d", "d", None], "town": ["u", "v"] * 3})
     release = nr.anonymize(table, nr.Policy(attributes={"note": "plain", "town": "plain"}))
     assert release.column("note").column.is_open

@@ -19,8 +19,7 @@ import noren as nr
 from noren.errors import QueryError, ReleaseError
 from noren.release.manifest import Manifest, read_column
 from noren.release.package import checksum, manifest_digest
-from noren.release.sides import with_sides, write_sides
-from noren.release.store import MemoryStore
+from noren.release.store import MemoryStore, with_sides, write_sides
 from noren.statements import CodeCells, GroupTable
 
 N = 120
@@ -202,7 +201,7 @@ def test_the_descriptor_ties_ids_to_their_tables(originals, kind):
     package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
     data, *tables = package["resources"]
     assert [resource["name"] for resource in tables] == ["groups-1", "groups-2"]
-    title = " (group)" if kind == "csv" else ""
+    title = " (group)" if kind == "csv" else "_group"
     assert data["schema"]["foreignKeys"] == [
         {"fields": [name + title], "reference": {"resource": f"groups-{number}", "fields": ["group"]}}
         for number, name in ((1, "ill"), (2, "pay"))
@@ -302,7 +301,7 @@ def test_tables_are_those_that_the_manifest_names(copy, change):
     else:
         package["resources"][1]["path"] = "../release/groups-1.csv"
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    with pytest.raises(ReleaseError, match="names a data file that no release has"):
+    with pytest.raises(ReleaseError, match="lists a data file that no release has"):
         nr.open_release(release)
 
 
@@ -312,7 +311,7 @@ def test_an_id_that_no_group_has_is_refused(copy, forged, kind):
     release = copy("rating", kind)
     data = release / f"data.{kind}"
     frame = pl.read_csv(data, infer_schema=False) if kind == "csv" else pl.read_parquet(data).cast(pl.String)
-    title = "ill (group)" if kind == "csv" else "ill"
+    title = "ill (group)" if kind == "csv" else "ill_group"
     ids = [forged or None, *frame[title].to_list()[1:]]
     frame = frame.with_columns(pl.Series(title, ids, dtype=pl.String))
     frame.write_csv(data) if kind == "csv" else frame.write_parquet(data)

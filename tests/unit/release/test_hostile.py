@@ -18,7 +18,7 @@ import pytest
 
 import noren as nr
 from noren.errors import NorenError, ReleaseError
-from noren.release import bounds, set_tally
+from noren.release import closed, set_tally
 from noren.release.package import checksum, manifest_digest
 from tests.unit.release.test_faults import TABLE, holder
 
@@ -209,7 +209,7 @@ def test_a_side_table_elsewhere_is_refused(path, releases, tmp_path):
     package = json.loads(text_of(release))
     package["resources"][1]["path"] = path
     (release / "datapackage.json").write_text(json.dumps(package, indent=1) + "\n", encoding="utf-8")
-    with pytest.raises(ReleaseError, match="names a data file that no release has"):
+    with pytest.raises(ReleaseError, match="lists a data file that no release has"):
         nr.open_release(release)
 
 
@@ -238,7 +238,7 @@ def test_a_small_file_of_millions_of_rows_is_refused(releases, tmp_path):
 
 
 def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(releases, tmp_path, monkeypatch):
-    monkeypatch.setattr(bounds, "UNPACKED", 1 << 20)
+    monkeypatch.setattr(closed, "UNPACKED", 1 << 20)
     bomb = pa.table({"age": ["a" * 40_000_000]})
     release = Path(shutil.copytree(releases["anatomy", "parquet"], tmp_path / "release"))
     for name in ("data.parquet", "groups-1.parquet"):

@@ -24,11 +24,10 @@ from noren.release.manifest import (
     read_column,
     write_column,
 )
-from noren.release.measured import _title
-from noren.release.parts import are_known, listed
 from noren.release.readme import _meaning
-from noren.release.release import _free
-from noren.release.sides import sides
+from noren.release.release import free_name
+from noren.release.statistics import _title
+from noren.release.store import are_known, listed, sides
 
 JUST = 1e-9
 PEOPLE = pl.DataFrame(
@@ -75,7 +74,7 @@ FIELDS: list[tuple[str, list[Any], list[Any]]] = [
     ("sample", [None, JUST, 1 - JUST], [0, 1, nan]),
     ("noren", ["1", "0.2", "1.2.3", "1.2rc1", "1.2.dev3"], ["", "a", "1.2.3.4", "1.234", "1.2 x", "12345"]),
     ("randomness", ["fresh", "memoised"], ["other"]),
-    ("format", [4], [3, 5]),
+    ("format", [5], [4, 6]),
     ("weight", [None, "w"], ["job", "town", "nobody"]),
     ("margins", [[]], [[{"of": ["job"], "epsilon": 1, "sensitivity": 2, "counts": [1, 2, 3]}]]),
 ]
@@ -101,7 +100,7 @@ def test_a_manifest_says_nothing_else(drawn: nr.Release) -> None:
     )
     assert (defaults.suppressed, defaults.rows_are_people, defaults.margins, defaults.spent) == (0, True, (), 0)
     twice = plain | {"columns": [*plain["columns"], plain["columns"][0]]}
-    with pytest.raises(ValidationError, match="two columns have one name"):
+    with pytest.raises(ValidationError, match="two columns have the same name"):
         Manifest.model_validate(twice)
 
 
@@ -272,9 +271,9 @@ def test_a_column_that_is_called_like_a_result_is_told_apart(name: str, title: s
 
 
 def test_names_that_are_taken_get_underscores() -> None:
-    assert _free("count", ()) == "count"
-    assert _free("count", ("count",)) == "count_"
-    assert _free("count", ("count", "count_")) == "count__"
+    assert free_name("count", ()) == "count"
+    assert free_name("count", ("count",)) == "count_"
+    assert free_name("count", ("count", "count_")) == "count__"
 
 
 @pytest.mark.parametrize(("data", "way"), [("data.csv", "a JSON array"), ("data.parquet", "a list")])
@@ -372,3 +371,14 @@ def test_a_person_has_one_record_at_least_and_a_thousand_at_most(drawn: nr.Relea
     else:
         with pytest.raises(ValidationError):
             Manifest.model_validate(changed)
+
+
+# ------------------------------------------------------------------ the largest numbers
+
+
+@pytest.mark.parametrize("field", ["records", "suppressed"])
+@pytest.mark.parametrize(("number", "refused"), [(0, False), (2**53, False), (2**53 + 1, True), (-1, True)])
+def test_numbers_of_people(field, number, refused):
+    with pytest.raises(ValidationError) as caught:
+        Manifest.model_validate({field: number})
+    assert (field in {error["loc"][0] for error in caught.value.errors()}) == refused

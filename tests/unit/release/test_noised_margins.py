@@ -14,12 +14,12 @@ import pytest
 import noren as nr
 from noren.designs.central import noise_variance, noised, scale_of
 from noren.errors import PolicyError, ReleaseError, RequirementNotMet
-from noren.estimates.counts.margins import Folded, NoisedTable, Weighed, weigh
+from noren.estimates.statistics.noised import Folded, NoisedTable, Weighed, weigh
 from noren.release.manifest import PublishedMargin
 from noren.release.noised import Margins
 from noren.report import make_report
 from noren.secret import Register, Secret
-from noren.workflow.described import reach_of_noise
+from noren.workflow.verify import reach_of_noise
 
 N = 3_000
 
@@ -105,7 +105,7 @@ def test_a_release_names_its_margins_and_what_they_spend(tmp_path: Path) -> None
     both = frame.join(truth, on=["job", "ill"], how="left").fill_null(0)
     assert (both["count"] != both["len"]).any()
     page = make_report(path)
-    assert "Together they spend epsilon = 1 of everybody" in page.html
+    assert "Their total epsilon is 1 of everybody" in page.html
     assert page.content["published"]["epsilon_of_margins"] == 1.0
 
 
@@ -190,7 +190,7 @@ def test_a_margin_that_the_policy_asks_for_is_published_once(times: int, holds: 
         ([{"of": ["job", "job"], "epsilon": 1}], "named twice"),
         ([{"of": ["pid"], "epsilon": 1}], "has no values to count"),
         ([{"of": ["job"], "epsilon": 0}], "greater than 0"),
-        ([{"of": ["job", "ill"], "epsilon": 1}, {"of": ["ill", "job"], "epsilon": 1}], "stand already"),
+        ([{"of": ["job", "ill"], "epsilon": 1}, {"of": ["ill", "job"], "epsilon": 1}], "are already in"),
         ([{"of": "job", "epsilon": 1, "delta": 1}], "unknown key"),
     ],
 )
@@ -204,7 +204,7 @@ def test_general_columns_and_people_left_out_are_refused() -> None:
     rules = {"attributes": roles, "require": [nr.models.KAnonymity(k=900)], "margins": [{"of": "job", "epsilon": 1}]}
     with pytest.raises(PolicyError, match="not listed in the release"):
         nr.anonymize(people(), nr.Policy(**rules, method=nr.methods.Mondrian()))
-    with pytest.raises(PolicyError, match="left out depends on everybody"):
+    with pytest.raises(PolicyError, match="suppressed depends on everybody"):
         nr.Policy(**rules, method=nr.methods.Mondrian(suppression=0.1))
 
 
@@ -229,14 +229,16 @@ def test_budgets_of_several_releases_add_up(tmp_path: Path) -> None:
     from noren.workflow.anonymize import run
 
     notes = run(people(), policy([PAIR], randomness=keyed)).facts.notes
-    assert any("spend epsilon = 1, 1 over all releases" in note for note in notes)
+    assert any("spend epsilon = 1, in total 1 over all releases" in note for note in notes)
     assert Register.open(secret).contents.spent == 1.0
-    with pytest.raises(RequirementNotMet, match=r"have spent epsilon = 1; 1 more would be 2, and the budget is 1\.5"):
+    with pytest.raises(
+        RequirementNotMet, match=r"have spent epsilon = 1; with 1 more the total would be 2, above the budget of 1\.5"
+    ):
         nr.anonymize(people(), policy([PAIR], randomness=keyed))
     half = policy([{"of": "ill", "epsilon": 0.5}], randomness=keyed)
     assert any("1.5 over all releases" in note for note in run(people(), half).facts.notes)
     assert Register.open(secret).contents.spent == 1.5
-    assert any("nobody adds up" in note for note in run(people(), policy([PAIR])).facts.notes)
+    assert any("is not added up" in note for note in run(people(), policy([PAIR])).facts.notes)
 
 
 # ---------------------------------------------------------------------- what it adds
@@ -327,7 +329,7 @@ def test_a_collector_has_no_margins() -> None:
         require=[nr.models.FrequencyLDiversity(on="job", l=2)],
         margins=[{"of": "job", "epsilon": 1}],
     )
-    with pytest.raises(PolicyError, match="nobody counts everybody"):
+    with pytest.raises(PolicyError, match="noised margins are not possible"):
         nr.Collector(rules)
 
 

@@ -17,7 +17,7 @@ import pytest
 import noren as nr
 from noren.errors import ReleaseError
 from noren.release import set_tally
-from noren.release.package import checksum, manifest_digest
+from noren.release.package import checksum, manifest_digest, page_of
 from noren.statements import SetCells
 from noren.statements.set_cells import NumberedSets, SetOrder, numberable
 
@@ -64,7 +64,7 @@ def fitted(release: Path, change: Callable[[dict[str, Any]], Any] = lambda block
     block.pop("sha256")
     change(block)
     package["noren"] = {**block, "sha256": manifest_digest(block)}
-    for item in package["resources"]:
+    for item in [*package["resources"], package["readme"]]:
         file = release / item["path"]
         item |= {"bytes": file.stat().st_size, "hash": f"sha256:{checksum(file)}"}
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -84,7 +84,7 @@ def test_both_forms_are_one_release(
     numbers = nr.open_release(release)
     assert {path.name for path in release.iterdir()} - {path.name for path in lists.path.iterdir()} == {"sets.parquet"}
     assert pl.read_parquet(release / "data.parquet").schema == {
-        "town": pl.String, "job": pl.UInt8, "age": pl.UInt8, "ID": pl.List(pl.Int64),
+        "town": pl.String, "job_set": pl.UInt8, "age_set": pl.UInt8, "ID": pl.List(pl.Int64),
     }  # fmt: skip
     assert numbers.frame().equals(lists.frame())
     assert numbers.frame().equals(made.frame())
@@ -108,7 +108,7 @@ def test_numbers_follow_from_the_lists_alone(release: Path) -> None:
     for name in ("job", "age"):
         expected = sorted({tuple(cell) for cell in shown[name].to_list()})
         assert [tuple(cell) for cell in sets[name].drop_nulls().to_list()] == expected
-        assert [expected[number] for number in data[name]] == [tuple(cell) for cell in shown[name].to_list()]
+        assert [expected[number] for number in data[f"{name}_set"]] == [tuple(cell) for cell in shown[name].to_list()]
     assert sets.columns == ["id", "job", "age"], "a column that is itself called ID keeps its lists"
 
 
@@ -129,8 +129,49 @@ def test_the_page_says_how_to_read_it(release: Path, monkeypatch: pytest.MonkeyP
     names: dict[str, Any] = {}
     exec("; ".join(steps[:-1]), names)
     assert eval(steps[-1], names).equals(nr.open_release(release).frame())
-    assert 'ON data."job" = sets.id' in page
-    assert "sets[[name]][data[[name]] + 1]" in page
+    assert 'ON data."job_set" = sets.id' in page
+    assert 'sets[[name]][data[[paste0(name, "_set")]] + 1]' in page
+
+
+@pytest.mark.parametrize("reader", ["pandas", "duckdb"])
+def test_no_reader_shows_a_number_under_the_name_of_a_hidden_column(reader: str, release: Path) -> None:
+    module = pytest.importorskip(reader)
+    data, sets = str(release / "data.parquet"), str(release / "sets.parquet")
+    if reader == "pandas":
+        titles = list(module.read_parquet(data).columns)
+    else:
+        titles = module.sql(f"SELECT * FROM '{data}'").columns
+        query = f"SELECT sets.job FROM '{data}' AS data JOIN '{sets}' AS sets ON data.job_set = sets.id"
+        shown = sorted(map(tuple, nr.open_release(release).frame()["job"].to_list()))
+        assert sorted(tuple(row[0]) for row in module.sql(query).fetchall()) == shown
+    assert titles == ["town", "job_set", "age_set", "ID"]
+
+
+def test_a_column_whose_title_is_taken_keeps_its_lists(tmp_path: Path) -> None:
+    policy = nr.Policy(
+        attributes={"age": "sensitive", "Age_Set": "plain"},
+        require=[{**DIVERSE, "on": "age"}],
+        dependence={"most": 1.0},
+    )
+    frame = people().select("age", pl.lit(1).alias("Age_Set"))
+    nr.anonymize(frame, policy, to=tmp_path / "release")
+    assert pl.read_parquet(tmp_path / "release" / "data.parquet").schema["age"] == pl.List(pl.Int64)
+
+
+def test_a_release_of_the_format_before_opens(release: Path) -> None:
+    def earlier(table: pa.Table) -> pa.Table:
+        return table.rename_columns([name.removesuffix("_set") for name in table.column_names])
+
+    shown = nr.open_release(release).frame()
+    changed(release, "data.parquet", earlier)
+    path, data = release / "datapackage.json", release / "data.parquet"
+    names = {"job": "job", "age": "age", "town": "town", "ID": "ID"}
+    page = page_of(nr.open_release(release).manifest, data, False, names)
+    (release / "README.md").write_text(page, encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace('_set"', '"'), encoding="utf-8")
+    fitted(release, lambda block: block.update(format=4))
+    assert nr.open_release(release).frame().equals(shown)
+    assert not nr.verify(release).failed
 
 
 def test_a_csv_file_holds_lists(release: Path, tmp_path: Path) -> None:
@@ -194,7 +235,7 @@ FORGED_SETS: dict[str, Callable[[pa.Table], pa.Table]] = {
 @pytest.mark.parametrize("name", FORGED_SETS)
 def test_a_forged_table_of_sets_is_refused_when_it_is_opened(name: str, release: Path) -> None:
     changed(release, "sets.parquet", FORGED_SETS[name])
-    with pytest.raises(ReleaseError, match=r"sets\.parquet: not the table that 'job', 'age' needs"):
+    with pytest.raises(ReleaseError, match=r"sets\.parquet: it is not the table that 'job', 'age' needs"):
         nr.open_release(release)
 
 
@@ -208,21 +249,21 @@ def test_a_text_that_stands_in_the_dictionary_alone_is_refused(release: Path) ->
         return table.set_column(1, "job", new)
 
     changed(release, "sets.parquet", hidden)
-    with pytest.raises(ReleaseError, match=r"sets\.parquet: not the table"):
+    with pytest.raises(ReleaseError, match=r"sets\.parquet: it is not the table"):
         nr.open_release(release)
 
 
 def test_a_set_that_no_cell_shows_is_refused(release: Path) -> None:
-    changed(release, "data.parquet", with_column("age", lambda ids: [max(number, 1) for number in ids]))
+    changed(release, "data.parquet", with_column("age_set", lambda ids: [max(number, 1) for number in ids]))
     with pytest.raises(ReleaseError, match="lists sets of 'age' that no cell shows"):
         nr.verify(release)
 
 
 FORGED_DATA: dict[str, Callable[[pa.Table], pa.Table]] = {
-    "a set that does not exist": with_column("age", lambda ids: [200, *ids[1:]]),
-    "no set": with_column("age", lambda ids: [None, *ids[1:]]),
-    "numbers of another type": lambda table: table.set_column(2, "age", table.column("age").cast(pa.int64())),
-    "lists": lambda table: table.set_column(2, "age", pa.array([[0, 1, 2]] * len(table))),
+    "a set that does not exist": with_column("age_set", lambda ids: [200, *ids[1:]]),
+    "no set": with_column("age_set", lambda ids: [None, *ids[1:]]),
+    "numbers of another type": lambda table: table.set_column(2, "age_set", table.column("age_set").cast(pa.int64())),
+    "lists": lambda table: table.set_column(2, "age_set", pa.array([[0, 1, 2]] * len(table))),
 }
 
 

@@ -13,12 +13,11 @@ import pytest
 from noren.errors import QueryError, ReleaseError
 from noren.estimates.counts.estimate import SEVERAL_ROWS
 from noren.release import gathered as room
+from noren.release.answers import NOTHING, Reader, SeveralRows
 from noren.release.closed import _demand_statistics, _differences
-from noren.release.gathered import EXACT, SCORES, SPREAD, Gathered, _margins, _Reader, gather
+from noren.release.gathered import EXACT, SCORES, SPREAD, Gathered, _margins, gather
 from noren.release.published import Published
-from noren.release.several import NOTHING, SeveralRows
-from noren.release.sides import side_columns, sides
-from noren.release.store import PeopleStore
+from noren.release.store import PeopleStore, side_columns, sides
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
@@ -143,9 +142,9 @@ def test_what_numbers_rest_on_is_said() -> None:
     assert rests() == rests(axes=[axis()]) == rests(axes=[axis()], margins=[1]) == EXACT
     assert rests(axes=[axis(drawn=True), axis()]) == SCORES
     assert rests(axes=[axis(coarse=True), axis()]) == SPREAD
-    noised = "noised margins, where they help, as the manifest describes them"
+    noised = "noised margins, where they help, as described in the manifest"
     assert rests(axes=[axis(drawn=True)], margins=[1]) == f"{SCORES}; {noised}"
-    assert rests(suppressed=1200) == "the 1,200 records left out are like the others"
+    assert rests(suppressed=1200) == "the 1,200 suppressed records are distributed like the others"
     assert rests(weights=SimpleNamespace(assumes="weights")) == "weights"
     several = SeveralRows(1, SEVERAL_ROWS)
     assert rests(several=several) == rests(sampled=True) == EXACT
@@ -165,10 +164,10 @@ def test_notes_are_sentences_each_once() -> None:
 
 
 def test_a_member_has_a_domain_of_its_own() -> None:
-    members: Any = SimpleNamespace(owner={"m": "pair"}, columns={"m": SimpleNamespace(domain="of the member")})
-    reader = _Reader(members, {"job": JOB}, {})
-    assert reader.domain("m") == "of the member"
-    assert reader.domain("job") is JOB.domain
+    members: Any = SimpleNamespace(owner={"m": "pair"}, columns={"m": "the member"})
+    reader = Reader(members, {"job": JOB}, {})
+    assert reader.column("m") == "the member"
+    assert reader.column("job") is JOB.column
 
 
 def test_margins_serve_that_know_all_columns_with_conditions(monkeypatch: pytest.MonkeyPatch) -> None:

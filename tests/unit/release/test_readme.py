@@ -109,7 +109,7 @@ def test_a_name_stays_in_its_code_span(name: str, shown: str) -> None:
     ],
 )
 def test_commands_are_those_of_the_file(data: str, polars: str, r: str, sql: str) -> None:
-    found = _commands(data, [])
+    found = _commands(data, {})
     assert polars in found["polars"]
     assert r in found["r"]
     assert sql in found["sql"]
@@ -117,8 +117,8 @@ def test_commands_are_those_of_the_file(data: str, polars: str, r: str, sql: str
 
 
 def test_numbered_sets_are_joined_by_a_name_that_sql_can_write() -> None:
-    found = _commands("data.parquet", ["a b", "ill"])
-    assert 'data."ill" = sets.id' in found["sql"]
-    assert 'data."COLUMN" = sets.id' in _commands("data.parquet", ["a b"])["sql"]
+    found = _commands("data.parquet", {"a b": "a b_set", "ill": "ill_set"})
+    assert 'data."ill_set" = sets.id' in found["sql"]
+    assert 'data."COLUMN_set" = sets.id' in _commands("data.parquet", {"a b": "a b_set"})["sql"]
     assert "sets.columns[1:]" in found["polars"]
-    assert "[data[[name]] + 1]" in found["r"], "R counts from one"
+    assert '[data[[paste0(name, "_set")]] + 1]' in found["r"], "R counts from one"

@@ -197,9 +197,9 @@ def test_an_incomplete_directory_is_refused(release: Path, tmp_path: Path) -> No
     with pytest.raises(ReleaseError, match=r"data\.parquet is missing"):
         open_release(release)
     (release / "datapackage.json").unlink()
-    with pytest.raises(ReleaseError, match=r"no release here \(datapackage\.json is missing\)"):
+    with pytest.raises(ReleaseError, match=r"this is not a release \(datapackage\.json is missing\)"):
         open_release(release)
-    with pytest.raises(ReleaseError, match="no release here"):
+    with pytest.raises(ReleaseError, match="this is not a release"):
         open_release(tmp_path / "absent")
 
 
@@ -208,13 +208,13 @@ def test_an_incomplete_directory_is_refused(release: Path, tmp_path: Path) -> No
 )
 def test_a_descriptor_cannot_point_outside(release: Path, name: object) -> None:
     describe(release, lambda package: package["resources"][0].update(path=name))
-    with pytest.raises(ReleaseError, match="names a data file that no release has"):
+    with pytest.raises(ReleaseError, match="lists a data file that no release has"):
         open_release(release)
 
 
 def test_another_format_version_is_refused_by_number(release: Path) -> None:
-    claim(release, lambda block: block.update(format=5))
-    with pytest.raises(ReleaseError, match="written in format 5, which this version cannot read"):
+    claim(release, lambda block: block.update(format=6))
+    with pytest.raises(ReleaseError, match="its format is 6, which this version cannot read"):
         open_release(release)
 
 
@@ -271,7 +271,7 @@ def test_a_wrong_number_of_records_is_found_when_the_data_are_read(release: Path
     opened = open_release(release)
     with pytest.raises(ReleaseError, match="the data hold 60 rows, the manifest says 61"):
         opened.estimate("town")
-    with pytest.raises(ReleaseError, match=r"README\.md: changed or damaged: it says something else"):
+    with pytest.raises(ReleaseError, match=r"README\.md: changed or damaged: it differs from the manifest"):
         nr.verify(opened)
     with pytest.raises(ReleaseError, match="60 rows were written instead of 61"):
         opened.save(tmp_path / "again")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, ReleaseError
-from noren.release.staged import staged
+from noren.release.package import staged
 from noren.sources.place import Place, Upload, place_of
 from tests.contracts.test_engines import CASES, table
 from tests.s3 import KEYS, Store, running
@@ -73,7 +73,7 @@ def test_without_the_descriptor_nothing_opens_and_damage_is_seen(target: Place) 
     with pytest.raises(ReleaseError, match="its checksum differs"):
         nr.open_release(target)
     (target / "datapackage.json").unlink()
-    with pytest.raises(ReleaseError, match="no release here"):
+    with pytest.raises(ReleaseError, match="this is not a release"):
         nr.open_release(target)
 
 
@@ -87,7 +87,7 @@ def test_a_signature_is_written_and_read_there(target: Place, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["data.parquet", "README.md", "datapackage.json"])
 def test_what_the_store_refuses_leaves_nothing(name: str, store: Store) -> None:
     store.refused = name
-    with pytest.raises(ReleaseError, match=f"a/release/{name}: the store does not do it"):
+    with pytest.raises(ReleaseError, match=f"a/release/{name}: the store refused"):
         nr.anonymize(table(), CASES["decoys"], to=store.address("a/release"))
     assert store.names() == []
     store.refused = None
@@ -139,12 +139,12 @@ def test_a_store_that_gives_back_something_else_is_refused(
         return sink
 
     monkeypatch.setattr(Place, "sink", short)
-    with pytest.raises(ReleaseError, match="gives back something else"):
+    with pytest.raises(ReleaseError, match="returns other data than were written"):
         (target / "another").put(tmp_path / "file")
 
 
 def test_an_upload_knows_its_size_and_checksum(target: Place) -> None:
-    from noren.release.parts import Part
+    from noren.release.store import Part
 
     target.mkdir()
     file = target / "part.parquet"
@@ -171,14 +171,14 @@ def test_addresses_are_read_and_shown_without_what_is_secret() -> None:
     assert place_of(Path("s3://bucket/a/b")) == place_of("s3://bucket/a/b")
     assert nr.release.release.is_release(Path("s3://bucket/a/b"))
     assert place_of(Path("s3/a")) == Path("s3/a")
-    with pytest.raises(ReleaseError, match=r"s3://bucket/\.: a whole store is no place"):
+    with pytest.raises(ReleaseError, match=r"s3://bucket/\.: a release needs a folder"):
         nr.anonymize(table(), CASES["decoys"], to="s3://bucket")
     with pytest.raises(ReleaseError, match="cannot be written to ftp://"):
         nr.anonymize(table(), CASES["decoys"], to="ftp://host/release")
 
 
 def test_a_store_gets_parquet(target: Place) -> None:
-    with pytest.raises(ReleaseError, match="a store gets Parquet files"):
+    with pytest.raises(ReleaseError, match="releases in a store are written as Parquet"):
         nr.anonymize(table(), CASES["decoys"], to=target, file_format="csv")
     assert names(target) == []
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from noren.errors import ReleaseError
-from noren.release import staged as room
-from noren.release.staged import Staged, _place, _publish, _refuse_taken
+from noren.release import package as room
+from noren.release.package import Staged, _place, _publish, _refuse_taken
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from noren.errors import ReleaseError
 from noren.release.store import (
     CsvStore,
+    MemoryStore,
     ParquetStore,
     read_side,
     rows_at_once,
@@ -98,7 +99,7 @@ def test_a_title_says_that_a_column_holds_groups_unless_it_is_taken() -> None:
     titled = titles_of(Path("data.csv"), [A, pay])
     assert titled == {"a": "a", "pay": pay.csv_title}
     assert pay.csv_title != "pay"
-    assert titles_of(Path("data.parquet"), [A, pay]) == {"a": "a", "pay": "pay"}
+    assert titles_of(Path("data.parquet"), [A, pay]) == {"a": "a", "pay": "pay_group"}
     taken = exact_column(pay.csv_title, 2)
     assert titles_of(Path("data.csv"), [taken, pay]) == {pay.csv_title: pay.csv_title, "pay": "pay"}
     formula = exact_column("=1+1", 2)
@@ -139,3 +140,15 @@ def test_tables_beside_come_back(tmp_path: Path) -> None:
     found = read_side(tmp_path / "sets.parquet", texts=["value"])
     assert {name: column.to_pylist() for name, column in found.items()} == {"group": [0, 1], "value": ["=1", None]}
     assert pq.read_metadata(tmp_path / "sets.parquet").metadata is None  # nothing but its cells
+
+
+# ------------------------------------------------------------------ in memory
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 20, 40])
+def test_every_row_comes_once_in_parts_of_a_size(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.release.store.MOST_ROWS", 2)
+    store = MemoryStore({"a": CodeCells(50, np.arange(rows))})
+    parts = [batch["a"].data.tolist() for batch in store.batches([exact_column("a", 50)])]  # type: ignore[attr-defined]
+    assert [row for part in parts for row in part] == [*range(rows)]
+    assert [len(part) for part in parts[:-1]] == [8] * ((rows - 1) // 8)

@@ -68,7 +68,7 @@ def test_a_general_column_leaves_bounds() -> None:
     assert found.high.ravel().tolist() == [4, 4, 4]
     assert found.counts.ravel()[[0, 2]].tolist() == pytest.approx([1, 0])
     assert 1 <= found.counts.ravel()[1] <= 2
-    assert found.assumes.startswith(f"{LEFT_OUT}; {OVERLAP}; records were coarsened at random")
+    assert found.assumes.startswith(f"{LEFT_OUT}; {OVERLAP}; coarsening at random")
     assert found.assumes.endswith(f"; {HARD}")
     rows = [np.array([0, 4]), np.array([0, 1]), np.array([4])]  # of the sure ones, by term
     codes = np.array([0, 2, 2, 2, 1])

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from noren.errors import ReleaseError
+from noren.release.closed import Digest, demand_lines, demand_written
 from noren.release.store import write_data, write_side
-from noren.release.written import Digest, demand_lines, demand_written
 from noren.statements import CodeCells, SetCells
 from tests.statements import exact_column, set_column
 
@@ -54,7 +54,7 @@ def test_other_texts_of_the_same_cells_are_refused(data: Path, before: str, afte
     assert before in text
     data.write_text(text.replace(before, after, 1))
     with pytest.raises(
-        ReleaseError, match=r"data\.csv: not as published: its text is not what its cells are written as"
+        ReleaseError, match=r"data\.csv: not as published: its text differs from how these cells are written"
     ):
         demand_written(data, COLUMNS, {})
 
@@ -88,7 +88,7 @@ def accepted(folder: Path, columns: dict[str, Any], table: dict[str, Any]) -> bo
     try:
         demand_lines(path, columns)
     except ReleaseError as error:
-        assert "its lines are not what its table is written as" in str(error)  # noqa: PT017
+        assert "its lines differ from how this table is written" in str(error)  # noqa: PT017
         return False
     return True
 

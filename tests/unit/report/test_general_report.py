@@ -98,8 +98,8 @@ def test_general_values_are_called_so(method):
     assert page.text.count("as general values") == 2
     assert "groups; a second table" not in page.text
     assert "frequency-l-diversity" in page.text
-    assert "Somebody who replays the method believes nobody's 'ill' with more than" in page.text
-    assert "Columns published as they are: note, ill." in page.text
+    assert "Somebody who replays the method believes no person's 'ill' with more than" in page.text
+    assert "Columns published exactly: note, ill." in page.text
 
 
 @pytest.mark.parametrize("method", ["anatomy", "rating"])
@@ -109,7 +109,7 @@ def test_groups_are_called_so(method):
     groups = made.release.manifest.column("ill").groups
     assert f"as the numbers of {groups} groups; a second table lists each group's values" in page.text
     assert "as general values" not in page.text
-    assert "Columns published as they are: age, town, note." in page.text
+    assert "Columns published exactly: age, town, note." in page.text
 
 
 def test_every_measure_stands_on_the_page():
@@ -125,7 +125,7 @@ def test_records_that_were_left_out_are_counted():
     made = outcome({"name": "incognito", "suppression": 0.4}, missing="drop")
     page = Page(holder_report(made))
     assert made.facts.dropped == N // 4
-    assert f"{N // 4} records were dropped for missing values." in page.text
+    assert f"{N // 4} records were dropped because of missing values." in page.text
     suppressed = made.facts.suppressed
     told = f"{suppressed} records ({suppressed / (N - N // 4):.2%}) were suppressed to protect the others."
     assert (told in page.text) == (suppressed > 0)
@@ -145,12 +145,12 @@ def test_decoys_are_not_mentioned():
     text = Page(holder_report(outcome("mondrian"))).text
     assert "decoy" not in text.lower()
     assert "epsilon" not in text
-    assert "the two could be intersected" in text
+    assert "both could be intersected" in text
 
 
 def test_the_notes_of_a_method_reach_the_page():
     made = outcome("auto")
-    assert "auto chose the least queries loss" in Page(holder_report(made)).text
+    assert "auto chose the method with the least queries loss" in Page(holder_report(made)).text
 
 
 @pytest.mark.parametrize("method", ["mondrian", "anatomy", "rating", "sweep", "incognito", "auto"])
@@ -198,7 +198,7 @@ def test_a_release_of_two_methods_says_which_made_which_columns():
     for one in (nr.methods.Mondrian, nr.methods.Decoys):
         assert one.sentence in page.text
     assert "Method for ill: decoys." in page.text
-    assert "General values and groups were chosen" in page.text
+    assert "Generalised values and groups depend on all these records" in page.text
     assert "Decoys are fresh" in page.text
     losses = {one["name"]: one for one in report.content["losses"]["columns"]}
     assert losses["ill"]["left_open"] == pytest.approx(1 / 3)

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from noren.errors import DataError
-from noren.report.charts import Bar, Group, bars, shortened
-from noren.report.render import number, percent, style
+from noren.report.render import Bar, Group, bars, number, percent, shortened, style
 from tests.unit.report.world import NAMES, TAG, TOWN, Node, Tree, above
 
 

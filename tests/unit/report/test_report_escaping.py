@@ -11,9 +11,8 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from noren.report.charts import Bar, Group, bars
 from noren.report.page import laid_out
-from noren.report.render import TEMPLATES, Figure, Table, _environment, render, render_page
+from noren.report.render import TEMPLATES, Bar, Figure, Group, Table, _environment, bars, render, render_page
 from tests.unit.report.world import Node, Tree
 
 LEFT_OUT = {
@@ -27,7 +26,7 @@ title date published.methods.name published.methods.on published.methods.in_word
 published.columns.name published.columns.role
 published.columns.published published.columns.domain_from published.columns.requirements guarantees.model guarantees.on
 guarantees.promise guarantees.not_promised verdicts.column verdicts.model verdicts.statement verdicts.basis
-beliefs.column beliefs.basis attacks.run.attack attacks.run.target attacks.run.adversary attacks.run.success
+attacks.run.attack attacks.run.target attacks.run.adversary attacks.run.success
 attacks.run.notes attacks.run.before attacks.run.scenarios.title attacks.run.titles.* attacks.not_run.attack
 attacks.not_run.why losses.exact losses.columns.name losses.columns.note losses.classes.by left_out.columns
 left_out.search limits.about limits.text reproduce.release_made_with reproduce.versions.* reproduce.commands.what
@@ -73,7 +72,6 @@ class Poison:
 def content(report_pages) -> dict[str, Any]:
     """Every part of a page at once."""
     full = copy.deepcopy(report_pages["mondrian holder"].content)
-    full["beliefs"] = copy.deepcopy(report_pages["decoys holder"].content["beliefs"])
     full["published"]["methods"][0]["on"] = ["age"]
     full["left_out"] = [LEFT_OUT]
     full["losses"]["columns"][0]["note"] = "a note"

@@ -68,8 +68,8 @@ def test_it_opens_with_who_is_meant_what_is_believed_and_who_is_not_meant() -> N
     assert known["after"] == pytest.approx(1.0)
     assert "homogeneity" not in {one["attack"] for one in truth["does_not_stand"]}, "l-diversity bounds it"
     text = texts(page)
-    assert text.index("The truth on one page") < text.index("What was published")
-    assert "everybody else in it" in text, "the figure of 100% says whose it is"
+    assert text.index("Summary on one page") < text.index("What was published")
+    assert "all other members of the class" in text, "the figure of 100% says whose it is"
     assert "gains most" not in text
 
 

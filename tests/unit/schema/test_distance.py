@@ -7,7 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noren.schema.distance import DISTANCES, DistanceError, equal, matrix, numeric, ordinal, read_matrix, tree
+from noren.schema.distance import (
+    DISTANCES,
+    DistanceError,
+    equal,
+    judge_distance,
+    matrix,
+    numeric,
+    ordinal,
+    read_matrix,
+    tree,
+)
 from noren.schema.domain import MISSING, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
 
@@ -107,3 +117,46 @@ def test_matrix_files_that_cannot_be_used(tmp_path: Path) -> None:
     path.write_bytes(b",M\xfcll\nM\xfcll,0\n")
     with pytest.raises(DistanceError, match="not UTF-8 at byte 2"):
         read_matrix(path, GRADES)
+
+
+def judged_slowly(distances: np.ndarray, classes: Hierarchy | None, d: float) -> dict[str, int | None]:
+    """The definitions, pair by pair."""
+    n = len(distances)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    broken = None
+    if classes is not None:
+        height = classes.lca_heights()
+        broken = sum(
+            any(height[a, b] < height[a, c] and distances[a, b] > distances[a, c] for b in range(n) for c in range(n))
+            for a in range(n)
+        )
+    return {
+        "values": n,
+        "pairs": len(pairs),
+        "alike": sum(distances[i, j] == 0 for i, j in pairs),
+        "detours": sum(any(distances[i, k] + distances[k, j] < distances[i, j] for k in range(n)) for i, j in pairs),
+        "out_of_tree": broken,
+        "below": sum(distances[i, j] < d for i, j in pairs),
+        "lonely": sum(all(distances[i, j] < d for j in range(n) if j != i) for i in range(n)),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_judged_distance_is_as_the_definitions_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    half = rng.integers(0, 6, (n, n))
+    distances = np.triu(half, 1) + np.triu(half, 1).T.astype(float)
+    leaves = [f"v{i}" for i in range(n)]
+    classes = Hierarchy.from_rows([[leaf, f"g{i // 2}", f"h{i // 4}", "all"] for i, leaf in enumerate(leaves)])
+    for one in (classes, None):
+        assert judge_distance(distances, one, 3)._asdict() == judged_slowly(distances, one, 3)
+
+
+def test_the_distance_of_a_tree_is_a_metric_in_step_with_it() -> None:
+    leaves = [f"v{i}" for i in range(8)]
+    classes = Hierarchy.from_rows([[leaf, f"g{i // 2}", f"h{i // 4}", "all"] for i, leaf in enumerate(leaves)])
+    found = judge_distance(classes.lca_heights().astype(float), classes, 2)
+    assert found.is_metric
+    assert found.out_of_tree == 0
+    assert (found.below, found.lonely) == (4, 0)

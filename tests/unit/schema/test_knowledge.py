@@ -115,8 +115,8 @@ def test_only_ratios_within_a_term_tell(tmp_path: Path) -> None:
         ("Flu,cough,inf", "line 2: the pair_weight is not a positive number"),
         ("Flu,cough,nan", "line 2: the pair_weight is not a positive number"),
         ("Flu,cough,2\nCold,,3", "line 3 has a pair_weight and names no term"),
-        ("Flu,cough,2\nCold,cough,2\nFlu,cough,3", "line 4: its pair stands in an earlier line, with another"),
-        ("Flu,cough,2\nFlu,cough,", "line 3: its pair stands in an earlier line, with another pair_weight"),
+        ("Flu,cough,2\nCold,cough,2\nFlu,cough,3", "line 4: its pair is in an earlier line, with another"),
+        ("Flu,cough,2\nFlu,cough,", "line 3: its pair is in an earlier line, with another pair_weight"),
     ],
 )
 def test_a_pair_weight_that_makes_no_sense_is_refused_by_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -137,7 +137,7 @@ def test_pair_weights_by_name() -> None:
     knowledge = Knowledge.from_pairs(pairs, pair_weights={("b", "x"): 0.5, ("a", "x"): 3})
     assert knowledge.pair_weights is not None
     assert knowledge.pair_weights.tolist() == [1, 0.5, 3]
-    with pytest.raises(KnowledgeError, match="pair weight of 'a' and 'y': no such pair"):
+    with pytest.raises(KnowledgeError, match="there is a pair weight of 'a' and 'y', but no such pair"):
         Knowledge.from_pairs(pairs, pair_weights={("a", "y"): 1.0})
     with pytest.raises(KnowledgeError, match="2 pair weights for 1 pairs"):
         Knowledge.from_sets([[0]], terms=["x"], pair_weights=np.ones(2))
@@ -199,7 +199,7 @@ def test_labels_priors_and_weights_by_name() -> None:
     assert knowledge.priors.tolist() == [0.25, 0.75]
     with pytest.raises(KnowledgeError, match="label 'c' has terms but is not listed"):
         Knowledge.from_pairs([("c", "x")], labels=["a"])
-    with pytest.raises(KnowledgeError, match="weight of 'z': no such label"):
+    with pytest.raises(KnowledgeError, match="there is a weight of 'z', but no such label"):
         Knowledge.from_pairs([("a", "x")], weights={"z": 1})
     with pytest.raises(KnowledgeError, match=r"sum to 0\.25"):
         Knowledge.from_pairs([("a", "x")], priors={"a": 0.25})

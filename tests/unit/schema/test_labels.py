@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.schema.domain import MISSING, Domain, bin_labels
-from noren.schema.labels import misnamed
 from noren.schema.nodes import Nodes, runs_of
+from noren.statements.node import misnamed
 
 EDGES = (0.0, 5.0, 10.0, 20.0, 50.0)
 DOMAINS = {

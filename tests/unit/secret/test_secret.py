@@ -290,5 +290,5 @@ def test_rows_are_ordered_by_aes_of_the_record_and_which_of_its_rows():
     assert found.shape == (4, 2)
     assert order_keys(keys, numbers[:0], member[:0]).shape == (0, 2)
     assert numbered_digests(numbers).tolist() == [[0, 0], [1, 0], [1, 0], [7, 0]]
-    with pytest.raises(SecretError, match="did not travel"):
+    with pytest.raises(SecretError, match="was not sent here"):
         keys.derive("attribute", "job")

@@ -51,15 +51,15 @@ def test_a_locked_key_opens_with_its_passphrase_alone(tmp_path: Path, monkeypatc
         SigningKey.create(path, "")
     made = SigningKey.create(path, WORDS)
     for none in (None, ""):
-        with pytest.raises(SecretError, match="is locked by a passphrase"):
+        with pytest.raises(SecretError, match="is locked with a passphrase"):
             SigningKey.load(path, none)
-    with pytest.raises(SecretError, match="the passphrase is another one"):
+    with pytest.raises(SecretError, match="the passphrase is wrong"):
         SigningKey.load(path, "other words")
     monkeypatch.setenv(PASSPHRASE, "other words")
     assert SigningKey.load(path, WORDS).public == made.public, "what is given goes before the environment"
     monkeypatch.setenv(PASSPHRASE, WORDS)
     assert SigningKey.load(path).public == made.public
-    with pytest.raises(SecretError, match="is locked by a passphrase"):
+    with pytest.raises(SecretError, match="is locked with a passphrase"):
         SigningKey.load(path, "")
 
 

@@ -12,17 +12,10 @@ from typing import Any
 import pytest
 
 from noren.engines import engine_for
-from noren.engines.engine import Counting
-from noren.engines.profile import Profile
+from noren.engines.engine import Counting, Profile
 from noren.errors import DataError
 from noren.sources.csv import CsvSource
 from noren.sources.source import SOURCES, Writing, open_source
-
-
-@pytest.fixture(autouse=True, params=[0, 1 << 60], ids=["long", "short"])
-def readers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is said of short files holds for long ones, which a kernel reads."""
-    monkeypatch.setattr("noren.sources.csv.LONG_BYTES", request.param)
 
 
 def profile(data: Any, **options: Any) -> Profile:
@@ -137,12 +130,36 @@ def test_an_unclosed_quote_is_refused_without_a_quotation(tmp_path: Path) -> Non
         ("\n \n", "empty file"),
         ("a,b\n", "no records"),
         ("a,b", "no records"),
-        ("a,a\n1,2\n", "columns 1 and 2 have the same name"),
         ("a,,c\n1,2,3\n", "column 2 has no name"),
     ],
 )
 def test_files_without_a_table(tmp_path: Path, content: str, message: str) -> None:
     assert message in refused(write(tmp_path, content))
+
+
+def test_a_repeated_name_gets_a_number(tmp_path: Path) -> None:
+    many = 20
+    path = write(tmp_path, "a,a_2,a,b,a\n" + "1,2,3,4,5\n" * many)
+    source = open_source(path)
+    assert source.columns == ("a", "a_2", "a_3", "b", "a_4")
+    assert [note.rpartition(": ")[2] for note in source.notes] == [
+        "column 3 has the name of an earlier one and is read as 'a_3'",
+        "column 5 has the name of an earlier one and is read as 'a_4'",
+    ]
+    batches = list(source.batches(["a_4", "a_3"]))
+    assert sum(batch.num_rows for batch in batches) == many
+    assert batches[0].slice(0, 1).to_pylist() == [{"a_4": "5", "a_3": "3"}]
+
+
+def test_a_repeated_name_may_hold_a_line_break(tmp_path: Path) -> None:
+    source = open_source(write(tmp_path, 'id,"two\nlines","two\nlines"\n1,2,3\n4,5,6\n'))
+    (batch,) = source.batches(source.columns)
+    assert batch.to_pylist() == [
+        {"id": "1", "two\nlines": "2", "two\nlines_2": "3"},
+        {"id": "4", "two\nlines": "5", "two\nlines_2": "6"},
+    ]
+    message = refused(write(tmp_path, "a,a\n1,2\n1,2,3\n"))
+    assert "row 3 has 3 cells, the header has 2" in message
 
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:

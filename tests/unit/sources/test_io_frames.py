@@ -16,12 +16,11 @@ import pytest
 
 import noren as nr
 from noren.engines import engine_for
-from noren.engines.engine import Counting
-from noren.engines.profile import Profile
+from noren.engines.engine import Counting, Profile
 from noren.errors import DataError
 from noren.schema.domain import MISSING, Domain, bin_labels
 from noren.sources.source import open_source
-from noren.statements.encode import encode_bins, encode_labels
+from noren.statements.texts import encode_bins, encode_labels
 
 PEOPLE = pa.table(
     {

@@ -23,7 +23,7 @@ from noren.sources import arrow
 from noren.sources.derived import TermSource, TermSpec, with_terms
 from noren.sources.source import open_source
 from noren.statements import TermCells
-from noren.statements.term_cells import encode_terms, term_counts
+from noren.statements.terms import encode_terms, term_counts
 
 LISTS = [["a", " b "], None, [], ["a", None, ""], ["b", "b"]]
 READ = [["a", "b"], None, [], ["a"], ["b", "b"]]
@@ -216,10 +216,10 @@ def test_a_group_of_columns_stands_under_the_name_of_the_set() -> None:
 
 def test_names_that_clash_or_are_absent() -> None:
     plain = open_source(pa.table({"signs": ["1"], "x": ["1"]}))
-    with pytest.raises(DataError, match="no column 'z', which the set 's' is made of") as caught:
+    with pytest.raises(DataError, match="it has no column 'z', which is part of the set 's'") as caught:
         TermSource(plain, {"s": TermSpec(columns=("x", "z"))})
     assert "attributes.s.columns" in (caught.value.hint or "")
-    with pytest.raises(DataError, match="'signs' is a column already"):
+    with pytest.raises(DataError, match="a set of columns has the name 'signs'"):
         TermSource(plain, {"signs": TermSpec(columns=("x",))})
 
 
@@ -319,7 +319,7 @@ def test_a_csv_with_markers_and_yes_and_no(tmp_path: Path) -> None:
 
 
 def test_too_many_different_terms_are_free_text(monkeypatch: Any) -> None:
-    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 3)
     source = with_terms(open_source(pa.table({"t": [["a", "b"], ["c", "d"]]})), {"t": TermSpec()})
     with pytest.raises(DataError, match="more than 3 different terms"):
         engine_for(source).profile(source, Counting(["t"], terms=["t"])).demand("t", ["t"])

@@ -71,9 +71,9 @@ def test_codes_that_a_column_does_not_have_are_refused_and_shown_as_numbers() ->
     for wrong in ([3], [-1], [0, 3], [2, -1]):
         with pytest.raises(NorenError, match="outside its 3 values"):
             town.checked(CodeCells(3, np.array(wrong)))
-    with pytest.raises(NorenError, match="does not hold what the release says"):
+    with pytest.raises(NorenError, match="does not hold the declared"):
         town.checked(CodeCells(4, np.array([0])))
-    with pytest.raises(NorenError, match="does not hold what the release says"):
+    with pytest.raises(NorenError, match="does not hold the declared"):
         town.checked(OpenCells(pa.array(["a"])))
     assert (town.label(2), town.label(3)) == (town.domain.values[2], "value 3")
 

@@ -20,9 +20,9 @@ from noren.statements import (
     MeanStatement,
 )
 from noren.statements.batch import number
-from noren.statements.encode import as_dictionary, encode_bins, encode_labels, label_counts, to_numbers
 from noren.statements.mean import MOST_DECIMALS, mean_cells
 from noren.statements.set_cells import SetCells, code_dtype, mask_dtype
+from noren.statements.texts import as_dictionary, encode_bins, encode_labels, label_counts, to_numbers
 
 ABC = Domain(("a", "b", "c"))
 
@@ -98,7 +98,7 @@ def test_bins_hold_their_lower_ends_and_the_last_its_upper_one() -> None:
     cells = pa.chunked_array([["0", "9.99", "10", "20", None, "20.01", "-0.01", " 3 "]])
     codes, missing, outside = encode_bins(cells, "x", domain)
     assert (codes[[0, 1, 2, 3, 4, 7]].tolist(), missing, outside) == ([0, 0, 1, 1, 2, 0], 1, 2)
-    with pytest.raises(DataError, match="'x' has bins but holds something that is not a number"):
+    with pytest.raises(DataError, match="'x' has bins but holds values that are not numbers"):
         encode_bins(pa.chunked_array([["3", "x"]]), "x", domain)
     assert to_numbers(pa.array(["x"])) is None
 
@@ -121,7 +121,7 @@ def test_codes_lie_in_the_domain(codes: list[int], fits: bool) -> None:
 
 def test_other_cells_than_the_statement_says() -> None:
     for wrong in (CodeCells(4, np.zeros(1, np.int64)), SetCells(3, np.ones(1, np.uint8))):
-        with pytest.raises(ModelDoesNotApply, match=r"does not hold what the release says \(3 values\)"):
+        with pytest.raises(ModelDoesNotApply, match=r"does not hold the declared 3 values"):
             ExactStatement(column(role=Role.PLAIN)).checked(wrong)
     assert ExactStatement(column(role=Role.PLAIN)).label(2) == "c"
     assert ExactStatement(column(role=Role.PLAIN)).label(3) == "value 3"

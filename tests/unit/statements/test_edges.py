@@ -19,11 +19,11 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import Format
 from noren.schema.nodes import Nodes
 from noren.statements import CodeCells, GroupStatement, GroupTable, SetCells, TermCells, TermsStatement
-from noren.statements.changed import ChangedStatement
-from noren.statements.encode import encode_bins
+from noren.statements.set import ChangedStatement
 from noren.statements.set_cells import TABLE_BITS, NumberedSets, SetOrder
 from noren.statements.statement import Likelihood
-from noren.statements.term_cells import encode_terms, present, term_counts
+from noren.statements.terms import encode_terms, present, term_counts
+from noren.statements.texts import encode_bins
 from tests.statements import exact_column, group_column, meaning, node_column, open_column, set_column
 
 
@@ -162,7 +162,7 @@ def test_sets_that_are_kept_once_stand_in_order(sets: list[list[int]], fine: boo
     if fine:
         assert isinstance(statement.with_side(side), type(statement))
     else:
-        with pytest.raises(ValueError, match="not in order, or one stands twice"):
+        with pytest.raises(ValueError, match="not in order, or one is listed twice"):
             statement.with_side(side)
 
 

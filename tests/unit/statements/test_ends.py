@@ -13,9 +13,9 @@ from noren.schema.domain import Domain
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.statements import GroupTable, MemberStatement, SetStatement, TermCells, TermsStatement
-from noren.statements.encode import encode_bins, label_counts
 from noren.statements.mean import mean_cells
 from noren.statements.set_cells import SetCells
+from noren.statements.texts import encode_bins, label_counts
 
 
 def test_missing_cells_are_counted_apart_from_the_first_text() -> None:

@@ -94,20 +94,6 @@ def test_terms_count_the_records_that_publish_them() -> None:
     assert "may have been left out" in TermsStatement(column).description
 
 
-def test_beliefs_after_one_set() -> None:
-    counts = np.array([50, 20, 10, 10, 5, 5])
-    sure, unsure = SURE.beliefs(counts), UNSURE.beliefs(counts)
-    assert sure.most_common == unsure.most_common == 0.5
-    assert (sure.uniform_mean, sure.epsilon) == (0.5, None)
-    assert sure.worst == 50 / 55, "the commonest value beside the rarest"
-    assert sure.mean_true is not None
-    assert 0.5 < sure.mean_true < sure.worst
-    odds = UNSURE.rho
-    assert unsure.worst is None
-    assert np.isclose(unsure.worst_at_most, 0.5 * odds / (0.5 + 0.5 * odds))
-    assert np.isclose(unsure.total_variation, np.tanh(UNSURE.epsilon / 4))
-
-
 @pytest.mark.parametrize(
     "given", [[[1, 1], [0, 1]], [[0, 1], [0, 2]], [[3, 1]], [[-1, 1]], [[0, 0]], [[0, True]], [[0]], "00", [["0", 1]]]
 )

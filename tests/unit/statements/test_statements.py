@@ -21,8 +21,7 @@ from noren.designs.pram import PramDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply, ReleaseError
 from noren.release.manifest import PublishedMeaning, read_column, write_column
-from noren.release.sides import with_sides, write_sides
-from noren.release.store import store_for, write_data
+from noren.release.store import store_for, with_sides, write_data, write_sides
 from noren.schema.column import Column
 from noren.schema.confusables import count_lookalikes
 from noren.schema.domain import MISSING, Domain
@@ -215,7 +214,7 @@ MAKERS: dict[type[Statement], dict[str, Callable[[Domain], Case]]] = {
         "sets that may miss": lambda domain: drawn(
             domain, lambda d: DecoyDesign(d=d, eta=2, p=0.6), lambda d: uniform_law(d, 2, 0.6)
         ),
-        "sets that say nothing": lambda domain: drawn(
+        "sets that carry no information": lambda domain: drawn(
             domain, lambda d: DecoyDesign(d=d, eta=2, p=0.0), lambda d: uniform_law(d, 2, 0.0)
         ),
         "sets far apart": lambda domain: drawn(
@@ -407,7 +406,7 @@ def test_cells_of_another_kind_are_not_taken_on_trust(form: type[Statement], kin
 def test_keys_are_equal_where_the_cells_are(form: type[Statement], kind: str, domain: str) -> None:
     case = made(form, kind, domain)
     if not (case.statement.is_key or case.statement.is_class):
-        with pytest.raises(ModelDoesNotApply, match="nobody can say which records look alike"):
+        with pytest.raises(ModelDoesNotApply, match="equivalence classes cannot be formed"):
             case.statement.key(case.cells)
         return
     keys = list(case.statement.key(type(case.cells).concat([case.cells, case.cells])))

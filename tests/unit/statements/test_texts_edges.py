@@ -11,9 +11,8 @@ import pytest
 
 from noren.errors import ReleaseError
 from noren.schema.domain import MISSING, Domain
-from noren.statements.encode import as_dictionary
-from noren.statements.term_cells import TermCells, encode_terms, present, term_counts
-from noren.statements.texts import arrow_type, codes_in, json_lists, labels_in, lists_of, unguarded
+from noren.statements.terms import TermCells, encode_terms, present, term_counts
+from noren.statements.texts import arrow_type, as_dictionary, codes_in, json_lists, labels_in, lists_of, unguarded
 
 TOWNS = Domain(("Bonn", "Köln", "Ulm"))
 

@@ -15,8 +15,8 @@ from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.statements import GroupTable, NodeStatement, SetCells
-from noren.statements.encode import encode_bins, encode_labels
 from noren.statements.set_cells import NumberedSets
+from noren.statements.texts import encode_bins, encode_labels
 from tests.statements import exact_column, group_column
 
 ONE = SetCells.from_codes(4, np.array([[0, 1], [1, 2], [2, 3]]))

@@ -47,14 +47,14 @@ def test_the_missing_are_what_the_original_has_more(
 ) -> None:
     found = judged(true, shown, missing)
     assert (found.holds, found.records) == (holds, missing)
-    assert ("not settled: distinct-l-diversity" in found.statement) is (holds is None)
+    assert ("undecided: distinct-l-diversity" in found.statement) is (holds is None)
 
 
 def test_only_what_is_not_settled_is_named() -> None:
     other = nr.models.DistinctLDiversity(on="pay", l=2)
     found = judged([3, 3], [2, 2], 2, (DIVERSE, other, nr.models.KAnonymity(k=2)))
     assert found.holds is None
-    assert found.statement.endswith("not settled: distinct-l-diversity")
+    assert found.statement.endswith("undecided: distinct-l-diversity")
     assert judged([3, 3], [2, 2], 2, (nr.models.KAnonymity(k=2),)).holds is True
     assert judged([3, 3], [2, 2], 2, (nr.models.KAnonymity(k=3),)).holds is False
     assert judged([3, 2], [2, 2], 2, (nr.models.KAnonymity(k=2),)).holds is True

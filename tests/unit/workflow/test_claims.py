@@ -20,12 +20,11 @@ from noren.policy.policy import Policy
 from noren.policy.resolve import open_table
 from noren.release.manifest import UsedMethod, VerdictEntry
 from noren.schema.roles import Role
-from noren.workflow.described import ALL, NEAR, _demand_methods, demand_claims, reach_of_noise
 from noren.workflow.foreign import _joined as _joined_parts
 from noren.workflow.foreign import read_foreign
 from noren.workflow.prepare import prepare, remarks
 from noren.workflow.truth import Truth, _estimated
-from noren.workflow.verify import unwanted
+from noren.workflow.verify import ALL, NEAR, _demand_methods, demand_claims, reach_of_noise, unwanted
 
 JOBS = ["cook", "clerk", "miner", "nurse"]
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Hof"] * 20, "job": [job for job in JOBS for _ in range(10)]})
@@ -58,24 +57,24 @@ FOUND = Verdict("m", "job", 2.0, 3.0, True, "the release alone", 9, 0, "")
     [
         ([ENTRY], {}, None),
         ([ENTRY | {"achieved": 3.0 * (1 + NEAR / 2)}], {}, None),
-        ([ENTRY | {"achieved": 3.0 * (1 + 3 * NEAR)}], {}, "another verdict on m of 'job'"),
+        ([ENTRY | {"achieved": 3.0 * (1 + 3 * NEAR)}], {}, "a verdict on m of 'job'"),
         ([ENTRY | {"achieved": 3.1}], {"people": False}, None),
-        ([ENTRY | {"achieved": 3.1, "basis": "the published design"}], {}, "another verdict"),
-        ([ENTRY | {"holds": False}], {}, "another verdict"),
-        ([ENTRY | {"required": 3.0}], {}, "another verdict"),
-        ([ENTRY | {"basis": "hearsay"}], {}, "another verdict"),
-        ([ENTRY | {"basis": "the original"}], {}, "another verdict"),
+        ([ENTRY | {"achieved": 3.1, "basis": "the published design"}], {}, "a verdict on"),
+        ([ENTRY | {"holds": False}], {}, "a verdict on"),
+        ([ENTRY | {"required": 3.0}], {}, "a verdict on"),
+        ([ENTRY | {"basis": "hearsay"}], {}, "a verdict on"),
+        ([ENTRY | {"basis": "the original"}], {}, "a verdict on"),
         ([ENTRY | {"basis": "the original", "achieved": None}], {}, None),
-        ([ENTRY | {"achieved": None}], {}, "another verdict"),
-        ([], {}, "verdicts on other requirements"),
-        ([ENTRY, ENTRY], {}, "verdicts on other requirements"),
-        ([ENTRY | {"column": "town"}], {}, "verdicts on other requirements"),
-        ([ENTRY | {"model": "n"}], {}, "verdicts on other requirements"),
+        ([ENTRY | {"achieved": None}], {}, "a verdict on"),
+        ([], {}, "verdicts on requirements that it does not list"),
+        ([ENTRY, ENTRY], {}, "verdicts on requirements that it does not list"),
+        ([ENTRY | {"column": "town"}], {}, "verdicts on requirements that it does not list"),
+        ([ENTRY | {"model": "n"}], {}, "verdicts on requirements that it does not list"),
         ([ENTRY, ABSENT], {"suppressed": 1}, None),
-        ([ENTRY, ABSENT], {}, "verdicts on other requirements"),
-        ([ENTRY, ABSENT, ABSENT], {"suppressed": 1}, "verdicts on other requirements"),
-        ([ENTRY, ABSENT | {"column": "job"}], {"suppressed": 1}, "verdicts on other requirements"),
-        ([ENTRY, ABSENT | {"achieved": 1.0}], {"suppressed": 1}, "verdicts on other requirements"),
+        ([ENTRY, ABSENT], {}, "verdicts on requirements that it does not list"),
+        ([ENTRY, ABSENT, ABSENT], {"suppressed": 1}, "verdicts on requirements that it does not list"),
+        ([ENTRY, ABSENT | {"column": "job"}], {"suppressed": 1}, "verdicts on requirements that it does not list"),
+        ([ENTRY, ABSENT | {"achieved": 1.0}], {"suppressed": 1}, "verdicts on requirements that it does not list"),
     ],
 )
 def test_a_manifest_claims_what_its_cells_show(entries: Any, options: dict[str, Any], said: str | None) -> None:
@@ -95,7 +94,7 @@ def test_a_manifest_claims_what_its_cells_show(entries: Any, options: dict[str, 
         (UsedMethod(name="auto", chosen="mondrian + decoys"), None),
         (UsedMethod(name="magic"), "a method that this version does not know"),
         (UsedMethod(name="auto", chosen="mondrian + magic"), "a method that this version does not know"),
-        (UsedMethod(name="decoys", on=("job", "nobody")), "columns of a method that it does not have"),
+        (UsedMethod(name="decoys", on=("job", "nobody")), "a method for columns that it does not have"),
     ],
 )
 def test_a_manifest_names_methods_and_columns_that_there_are(method: UsedMethod, said: str | None) -> None:
@@ -116,7 +115,7 @@ def test_columns_that_the_policy_drops_or_does_not_know_fail() -> None:
         ("hat", False, 7, 0.0, 1.0),
     ]
     assert found[0].statement == "the release publishes 'name', which has the role identifier in the policy"
-    assert found[1].statement == "the release publishes 'shoe', which the policy does not name"
+    assert found[1].statement == "the release publishes 'shoe', which is not in the policy"
 
 
 # ---------------------------------------------------------------- the original beside the release
@@ -134,10 +133,13 @@ def test_every_value_is_possible_as_often_as_it_is_true(release: nr.Release) -> 
     assert fine.statement == "every value is possible at least as often as it is true"
     more = pl.concat([PEOPLE, PEOPLE.head(1)])
     one = truths(release, more)
-    assert (one.holds, one.statement) == (False, "the original has 41 records, the release 40 and 0 left out")
+    assert (one.holds, one.statement) == (
+        False,
+        "the original has 41 records, but the release has 40 and reports 0 suppressed",
+    )
     left = truths(release, more, suppressed=1)
     assert left.holds
-    assert left.statement.endswith(", apart from the 1 records left out")
+    assert left.statement.endswith(", apart from the 1 suppressed records")
     cooks = PEOPLE.with_columns(job=pl.lit("cook"))
     wrong = truths(release, cooks)
     seen = int(release.cells(["job"])["job"].inclusions()[0])
@@ -164,7 +166,7 @@ def test_a_sample_lies_within_eight_deviations_and_one() -> None:
         (found,) = Truth._sampled(asked)
         assert (found.holds, found.breaches, found.records) == (near, 0 if near else people, people)
         assert found.achieved == people / 1000
-        assert found.statement == f"the release speaks of {people} of 1000 records"
+        assert found.statement == f"the release covers {people} of 1000 records"
     release.statements = []
     assert Truth._sampled(asked) == []
 
@@ -176,7 +178,7 @@ def test_a_sample_lies_within_eight_deviations_and_one() -> None:
         ([1, 0], [2, 1], 4, None, True, 0, "no term is published more often than it is true"),
         ([3, 1], [2, 1], 4, None, False, 1, "some terms are published more often than they are true"),
         ([1, 0], [0, 0], 4, None, False, 1, "some terms are published more often than they are true"),
-        ([2, 1], [2, 1], 5, None, False, 0, "the original has 4 records, the release speaks of 5"),
+        ([2, 1], [2, 1], 5, None, False, 0, "the original has 4 records, but the release covers 5"),
         ([2, 1], [2, 1], 3, 0.5, True, 0, "no term is published more often than it is true"),
     ],
 )
@@ -229,7 +231,7 @@ def test_dates_are_read_as_the_policy_writes_them() -> None:
 def test_nothing_can_hold_where_nothing_is_required() -> None:
     policy = nr.Policy(attributes={"town": "plain"}, require=[])
     for table in (PEOPLE.drop("job"), nr.anonymize(PEOPLE.drop("job"), policy)):
-        with pytest.raises(PolicyError, match="nothing is required, so nothing can hold"):
+        with pytest.raises(PolicyError, match="the policy has no requirements, so nothing can be checked"):
             nr.check(table, policy)
 
 
@@ -341,7 +343,7 @@ def test_values_that_few_share_are_remarked(rare: int, said: bool) -> None:
     attributes = {"town": "quasi-identifier", "job": "sensitive"}
     policy = nr.Policy(attributes=attributes, require=[DIVERSE])
     found = remarks(prepare(table, policy), policy)
-    told = "job: the published domain names 1 values that fewer than five records share"
+    told = "job: the published domain lists 1 values with fewer than five records"
     assert any(one.startswith(told) for one in found) is said
     declared = nr.Policy(attributes=ATTRIBUTES, require=[DIVERSE])
     assert not [one for one in remarks(prepare(table, declared), declared) if "names" in one]
@@ -350,7 +352,7 @@ def test_values_that_few_share_are_remarked(rare: int, said: bool) -> None:
 def test_values_that_look_alike_are_refused() -> None:
     """In a policy and in a source, naming the column and no cell."""
     jobs = ["cook", " cook", "clerk"] * 20
-    with pytest.raises(nr.errors.PolicyError, match="values holds 1 entries that look like others"):
+    with pytest.raises(nr.errors.PolicyError, match="values contains 1 entries that look the same as others"):
         nr.Policy(attributes={"job": {"role": "sensitive", "values": ["cook", " cook", "clerk"]}}, require=[DIVERSE])
     policy = nr.Policy(attributes={"job": "sensitive"}, require=[DIVERSE])
     with pytest.raises(nr.errors.PolicyError, match=r"attributes\.job: 1 value looks like another") as caught:

@@ -95,9 +95,9 @@ def test_a_value_may_be_written_as_tables_write_it(value: Any, collector: nr.Col
 
 def test_a_record_with_other_columns(collector: nr.Collector) -> None:
     lacking = {name: cell for name, cell in RECORD.items() if name != "ill"}
-    with pytest.raises(nr.errors.DataError, match="lacks 'ill' and has nothing besides"):
+    with pytest.raises(nr.errors.DataError, match="lacks 'ill' and has no column in addition"):
         collector.report(lacking)
-    with pytest.raises(nr.errors.DataError, match="lacks nothing and has 'shoe' besides"):
+    with pytest.raises(nr.errors.DataError, match="lacks no column and has 'shoe' in addition"):
         collector.report({**RECORD, "shoe": 43})
 
 
@@ -159,7 +159,7 @@ def test_closeness_by_the_data_is_refused_by_name() -> None:
     asked = [*REQUIRE[:2], {"model": "t-closeness", "on": "weight", "t": 0.2}]
     (problem,) = problems(require=asked, method={"name": "decoys", "prior": "data"})
     assert problem.where == "method.prior"
-    assert problem.message.startswith("a client does not have the overall distribution")
+    assert problem.message.startswith("a client does not know the overall distribution")
 
 
 def test_fixed_parameters_that_only_a_distribution_could_prove_are_refused() -> None:
@@ -387,7 +387,7 @@ def test_a_policy_that_asks_for_a_secret_does_not_draw_without(key: Path) -> Non
     written = {"randomness": {"record_key": "device", "secret": key.name}, "base": key.parent}
     assert nr.Collector(policy(**written)).report(RECORD) == nr.Collector(policy(**MEMOISED), secret=key).report(RECORD)
     wrong = {"randomness": {"record_key": "device", "fingerprint": "0000"}}
-    with pytest.raises(nr.errors.SecretError, match="the policy demands 0000"):
+    with pytest.raises(nr.errors.SecretError, match="but the policy requires 0000"):
         nr.Collector(policy(**wrong), secret=key)
 
 

@@ -14,7 +14,8 @@ from noren.methods.auto import Auto
 from noren.methods.candidates import all_candidates
 from noren.workflow import compare as module
 from noren.workflow.anonymize import run
-from noren.workflow.compare import Candidate, compare
+from noren.workflow.compare import compare
+from noren.workflow.comparison import Candidate
 
 N = 240
 SHADES = {"tree": {"warm": ["amber", "coral"], "cool": ["denim", "teal"]}}
@@ -210,7 +211,7 @@ def test_a_column_can_be_learned_from_each_release():
 def tried(notes: Any) -> dict[str, float]:
     """The ranking that the note tells."""
     head, _, ranked = notes[0].partition(": ")
-    assert head.startswith("auto chose the least ")
+    assert head.startswith("auto chose the method with the least ")
     pairs = [item.rpartition(" ") for item in ranked.split(", ")]
     losses = {title: float(loss) for title, _, loss in pairs}
     assert list(losses.values()) == sorted(losses.values())
@@ -259,7 +260,7 @@ def test_auto_leaves_out_what_fails_and_says_so_if_all_fail():
     many = nr.models.FrequencyLDiversity(on="shade", l=4)
     some = nr.models.FrequencyLDiversity(on="shade", l=3)
     assert tried(run(table(), policy("auto", require=[some])).facts.notes).keys() <= GENERALISING - UNBOUNDED
-    with pytest.raises(nr.errors.RequirementNotMet, match="no method reaches the requirements: mondrian: ") as caught:
+    with pytest.raises(nr.errors.RequirementNotMet, match="no method meets the requirements: mondrian: ") as caught:
         run(table(), policy({"name": "auto", "among": ["mondrian"]}, require=[many]))
     assert "permit suppression" in caught.value.hint
 
@@ -268,3 +269,25 @@ def test_titles_tell_candidates_apart():
     titles = [method.title for method in all_candidates(0.05)]
     assert len(set(titles)) == len(titles)
     assert all("suppression=0.05" in title for title in titles if title != "local-suppression")
+
+
+def test_every_design_of_sets_that_lie_apart_is_tried() -> None:
+    frame = pa.table({"town": (["Ulm"] * 8 + ["Bonn"] * 8) * 13, "pay": [*range(8)] * 26})
+    asked = {"model": "semantic-diversity", "on": "pay", "l": 3, "d": 2}
+    columns = {"town": "quasi-identifier", "pay": {"role": "sensitive", "distance": "ordinal"}}
+    found = compare(frame, nr.Policy(attributes=columns, require=[asked]))
+    designs = {"flat", "balanced", "simple", "duplicate-processing", "uniform-sets"}
+    assert {one.title for one in found} == {"decoys", *(f"decoys design={kind}" for kind in designs)}
+    refused = {one.title: one.failure for one in found if not one.holds}
+    assert "decoys design=flat" not in refused
+    assert "at most 0.3333 is permitted" in refused["decoys design=simple"]
+    assert 'design = "balanced"' in next(one.snippet for one in found if one.title.endswith("balanced"))
+
+
+def test_closeness_is_also_tried_with_the_p_of_the_paper() -> None:
+    frame = pa.table({"job": ["cook", "clerk", "miner", "nurse"] * 50, "pay": [*range(5)] * 40})
+    asked = {"model": "t-closeness", "on": ["job", "pay"], "t": 0.2, "distance": "equal"}
+    both = "sensitive-quasi-identifier"
+    found = compare(frame, nr.Policy(attributes={"job": both, "pay": both}, require=[asked]))
+    assert {one.title for one in found if one.holds} == {"decoys", "decoys prior=data"}
+    assert all(0 < one.query_loss < 2 for one in found if one.holds)

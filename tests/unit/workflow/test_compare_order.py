@@ -12,7 +12,8 @@ import pytest
 import noren as nr
 from noren.methods import Anatomy, Decoys, Mondrian
 from noren.workflow import compare as module
-from noren.workflow.compare import Candidate, compare
+from noren.workflow.compare import compare, iterate_candidates
+from noren.workflow.comparison import Candidate
 
 PEOPLE = pl.DataFrame({"town": ["Ulm"] * 10 + ["Hof"] * 10, "ill": ["flu"] * 10 + ["cold"] * 10})
 """Everybody of a town has the same."""
@@ -20,7 +21,9 @@ PEOPLE = pl.DataFrame({"town": ["Ulm"] * 10 + ["Hof"] * 10, "ill": ["flu"] * 10 
 
 def rules(*asked: Any, method: Any = "mondrian", **roles: Any) -> nr.Policy:
     attributes = {"town": "quasi-identifier", "ill": "sensitive"} | roles
-    return nr.Policy(attributes=attributes, require=list(asked), method=method, dependence={"most": 1.0})
+    return nr.Policy(
+        attributes=attributes, require=list(asked), method=method, dependence={"most": 1.0}, mechanism="ignored"
+    )
 
 
 MIXED = PEOPLE.with_columns(ill=pl.Series(["flu", "cold"] * 10))
@@ -47,6 +50,18 @@ def test_a_snippet_names_one_method_or_several_with_what_differs_from_their_defa
 
 
 # ---------------------------------------------------------------- their order
+
+
+def test_candidates_come_one_by_one_as_each_is_measured(monkeypatch) -> None:
+    measured = []
+    real = module._tried
+    monkeypatch.setattr(module, "_tried", lambda methods, *rest: measured.append(methods) or real(methods, *rest))
+    policy = rules(DIVERSE, method="anatomy")
+    one_by_one = iterate_candidates(FOUR, policy, among=["anatomy", "mondrian"])
+    first = next(one_by_one)
+    assert len(measured) == 1, "no other has been tried yet"
+    rest = [first, *one_by_one]
+    assert {one.title for one in rest} == {one.title for one in compare(FOUR, policy, among=["anatomy", "mondrian"])}
 
 
 class Watched:
@@ -117,7 +132,7 @@ def test_a_secret_in_shuffled_members_has_no_share_in_a_class(form: str, measure
     asked = nr.models.SemanticDiversity(on="ill", l=2, d=0.3)
     table = FOUR.with_columns(ill=pl.Series([1, 2, 3, 4, 5, 6, 7, 8, 9, 10] * 2))
     found = compare(table, rules(asked, method=method, ill=ill), among=["decoys"])
-    (own,) = (one for one in found if one.methods[0].form == form)  # type: ignore[attr-defined]
+    (own,) = (one for one in found if one.methods == (nr.methods.Decoys(form=form),))
     assert own.holds, own.failure
     assert (own.worst_share > 0) == measured
 

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.methods.candidates import SECONDS_PER_GROUP, term_candidates
+from noren.methods.candidates import SECONDS_PER_GROUP, count_query_loss, loss_of, term_candidates
 from noren.methods.mondrian import Mondrian
-from noren.methods.scoring import count_query_loss, loss_of
 from noren.methods.suppress import Suppress
 from noren.workflow import compare as module
 from noren.workflow.anonymize import run
-from noren.workflow.compare import Candidate, chart, compare
+from noren.workflow.compare import compare
+from noren.workflow.compare_terms import curve_chart
+from noren.workflow.comparison import Candidate
 
 N = 150
 LABELS = {
@@ -262,7 +263,7 @@ def test_a_table_without_terms_in_it_has_no_query_error():
     assert isnan(candidate.query_loss)
     assert candidate.terms.queries == {}
     assert candidate.losses["term_share_loss"] == 0
-    assert chart([candidate]).to_dict()["layer"]
+    assert curve_chart([candidate]).to_dict()["layer"]
 
 
 def test_scores_of_tables_without_a_sensitive_column(monkeypatch):
@@ -282,7 +283,7 @@ def test_scores_of_tables_without_a_sensitive_column(monkeypatch):
 
 
 def test_the_chart_shows_the_curve(found):
-    drawn = chart(found).to_dict()
+    drawn = found.chart().to_dict()
     rows = drawn["data"]["values"]
     assert {row["label"] for row in rows} == {
         "k=1, term removal only", "k=2", "k=5", "k=10", "k=20", "generalisation only", "",

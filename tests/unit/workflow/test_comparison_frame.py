@@ -10,8 +10,7 @@ import pytest
 
 from noren.audit.risk import raw as nearness
 from noren.methods import Anatomy, Mondrian
-from noren.workflow.compare import Candidate
-from noren.workflow.comparison import Comparison
+from noren.workflow.comparison import Candidate, Comparison
 
 
 def test_losses_and_costs_stand_beside_the_figures():

@@ -12,16 +12,16 @@ import pytest
 import noren as nr
 from noren.audit.risk.raw import RawColumn, RawTable, class_sizes, find_uniques, joined, lonely
 from noren.engines import Recode
-from noren.errors import NorenError, QueryError
-from noren.policy.proposal import Findings
+from noren.errors import QueryError
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, whole_domain
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.secret import ClassSets
-from noren.workflow import advice, compare_terms, comparison
-from noren.workflow.apart import picked
-from noren.workflow.compare import MOST_SETTINGS, Candidate, settings, under
+from noren.workflow import compare_terms, comparison
+from noren.workflow.compare import MOST_SETTINGS, settings, under
+from noren.workflow.comparison import Candidate
+from noren.workflow.dependence import picked
 from noren.workflow.republish import _of_people
 from noren.workflow.shown import line_kind, shown, unspecial, untold
 
@@ -214,9 +214,7 @@ def raw(*columns: list[float], people: list[int] | None = None) -> RawTable:
     return RawTable("t", len(columns[0]), tuple(made), None if people is None else np.array(people))
 
 
-@pytest.mark.parametrize("room", [4, 6, 1 << 62])
-def test_rows_are_alike_where_all_columns_are(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.audit.risk.raw.ROOM", room)
+def test_rows_are_alike_where_all_columns_are() -> None:
     rng = np.random.default_rng(1)
     columns = [rng.integers(0, 3, 20).tolist() for _ in range(3)]
     table = raw(*columns)
@@ -282,84 +280,3 @@ def test_a_share_of_one_is_everybody_who_is_published() -> None:
     assert picked(keep[:0], 0.5, np.random.default_rng(0)).tolist() == []
     assert set(picked(keep, 0.5, np.random.default_rng(0)).tolist()) <= {0, 2, 3}
     assert picked(keep, 0.0, np.random.default_rng(0)).tolist() == []
-
-
-# ---------------------------------------------------------------- drafts
-
-
-def made(found: Findings, **together: bool) -> Any:
-    groups = tuple(SimpleNamespace(names=(name,), by_member=by_member) for name, by_member in together.items())
-    return SimpleNamespace(found=found, together=groups, names=lambda _: [], guesses={})
-
-
-@pytest.mark.parametrize(
-    ("by_member", "whole", "runs", "tries"),
-    [(False, False, False, [False]), (True, False, True, [False, True]), (True, True, False, [True])],
-)
-def test_a_draft_that_fails_is_tried_with_whole_tuples_if_its_groups_may_be_at_fault(
-    by_member: bool, whole: bool, runs: bool, tries: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[bool] = []
-
-    def propose(_: Any, found: Findings | None = None) -> Any:
-        return made(Findings(whole=whole) if found is None else found, pair=by_member)
-
-    def tried(_: Any, proposal: Any) -> list[Any]:
-        seen.append(proposal.found.whole)
-        if not proposal.found.whole or whole:
-            raise NorenError("does not run")
-        return []
-
-    monkeypatch.setattr(advice, "propose", propose)
-    monkeypatch.setattr(advice, "written", lambda studied, proposal, data: proposal)
-    monkeypatch.setattr(advice, "_tried", tried)
-    _, found = advice._improved(None, None, None, join=True)  # type: ignore[arg-type]
-    assert (found, seen) == (runs, tries)
-
-
-def test_a_draft_that_stays_undecided_or_never_runs_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "propose", lambda _, found=None: made(found or Findings()))
-    monkeypatch.setattr(advice, "written", lambda studied, proposal, data: proposal)
-    calls: list[int] = []
-
-    def tried(*_: Any) -> list[Any]:
-        calls.append(1)
-        return [None]
-
-    monkeypatch.setattr(advice, "_tried", tried)
-    monkeypatch.setattr(advice, "_corrected", lambda *_, **__: Findings())
-    assert advice._improved(None, None, None, join=True)[1] is False  # type: ignore[arg-type]
-    assert len(calls) == advice.ROUNDS
-    monkeypatch.setattr(advice, "_corrected", lambda *_, **__: Findings(undecided="a and b"))
-    found, runs = advice._improved(None, None, None, join=True)  # type: ignore[arg-type]
-    assert (runs, found.found.undecided, len(calls)) == (False, "a and b", advice.ROUNDS + 1)
-
-
-@pytest.mark.parametrize(("worths", "decided"), [((1, 1), False), ((0, 1), False), ((1, 2), True), ((2, 2), True)])
-def test_between_two_columns_that_the_table_is_made_for_a_person_decides(
-    worths: tuple[int, int], decided: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ["a", "b", "c", "d"]
-    monkeypatch.setattr(advice, "worth", lambda name, _: worths["ab".index(name)])
-    guesses = {name: SimpleNamespace(size=8, role=Role.SENSITIVE) for name in names}
-    proposal: Any = SimpleNamespace(found=Findings(), together=(), names=lambda _: names, guesses=guesses)
-    told: Any = SimpleNamespace(by="a", protected="b", both=frozenset("ab"), share=0.25)
-    result = advice._without(proposal, [told], {})
-    assert bool(result.undecided) is not decided
-    assert list(result.left_out) == (["b"] if decided else [])
-    if decided:
-        assert result.left_out["b"] == "with a published too, the b of 25% of the people would be certain; a is kept"
-
-
-def test_wide_drafts_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(advice, "prepare", lambda *_: None)
-    monkeypatch.setattr(advice, "settle_draft", lambda *_: None)
-    found = [SimpleNamespace(at_most=share) for share in (0.0399, 0.0401, 0.9)]
-    monkeypatch.setattr(advice, "told", lambda _, people: asked.append(people) or found)
-    for columns, tried in ((advice.WIDEST, True), (advice.WIDEST + 1, False)):
-        policy = SimpleNamespace(published=["x"] * columns, dependence=SimpleNamespace(most=0.05))
-        monkeypatch.setattr(advice, "Policy", SimpleNamespace(parse=lambda _, policy=policy: policy))
-        result = advice._tried(None, "")  # type: ignore[arg-type]
-        assert [one.at_most for one in result] == ([0.0401, 0.9] if tried else [])
-    assert asked == [advice.ASKED]

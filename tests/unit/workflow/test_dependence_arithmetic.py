@@ -85,7 +85,7 @@ def test_beliefs_are_those_of_other_people(floor: float, monkeypatch: pytest.Mon
     a, b = rng.integers(0, 4, 20), rng.integers(0, 5, 20)
     own, other = possible(rng, a, 4, 3, 0.0), possible(rng, b, 5, 3, floor)
     assert _told(own.first(15), other.first(15), a, b, 4, 5) == 0.5
-    ((alone, belief, support, values, truth, people),) = seen
+    ((alone, belief, support, values, truth, people, _),) = seen
     assert people == 20
     np.testing.assert_allclose(alone, own.weight[:15] * np.bincount(a, minlength=4)[own.value[:15]])
     assert (values.tolist(), truth.tolist()) == (own.value[:15].tolist(), a[:15].tolist())
@@ -201,47 +201,3 @@ def test_what_is_told_of_more_people_than_permitted_is_refused(
     else:
         assert demand_independence(draft, policy) == []
     assert asked == ([most] if looked else [])
-
-
-@pytest.mark.parametrize(
-    ("rows", "records", "enough"), [(100, 100, True), (99, 100, False), (500, 9000, True), (499, 9000, False)]
-)
-def test_records_that_were_taken_while_counting_serve_where_they_are_enough(
-    rows: int, records: int, enough: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dependence, "KNOWN", 1000)
-    shares: list[float] = []
-    monkeypatch.setattr(dependence, "picked", lambda keep, share, rng: shares.append(share))
-    monkeypatch.setattr(dependence, "PickedSource", lambda *given: "another pass")
-    taken = SimpleNamespace(rows=rows)
-    table = SimpleNamespace(known=SimpleNamespace(of=lambda keep, name: taken), name="t", source=None, drop=[])
-    draft: Any = SimpleNamespace(table=table, keep=None, records=records)
-    found = dependence._some(draft, np.random.default_rng(0))
-    assert found is taken if enough else found == "another pass"
-    assert shares == ([] if enough else [min(1.0, 1000 / records)])
-
-
-def test_an_engine_may_have_sampled_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Published codes are looked up, records stay whole; columns whose values are not all published are left out."""
-    codes = {"a": np.array([0, 1, 1, 2]), "b": np.array([3, 2, 2, 1]), "lost": np.array([0, 0, 0, 1])}
-    cells = {name: CodeCells(9, found + 4) for name, found in codes.items()}
-    places = {"a": np.array([2, 0, 1]), "b": np.array([9, 1, 2, 3]), "lost": np.array([0, -1])}
-    statements = [
-        *(SimpleNamespace(name=name, column=SimpleNamespace(is_open=False), side=None, hides=True) for name in codes),
-        SimpleNamespace(name="text", column=SimpleNamespace(is_open=True), side=None, hides=False),
-        SimpleNamespace(name="signs", column=SimpleNamespace(is_open=False), side="terms", hides=False),
-    ]
-    columns = {name: SimpleNamespace(domain=SimpleNamespace(values=())) for name in codes}
-    draft: Any = SimpleNamespace(
-        statements=statements,
-        table=SimpleNamespace(columns=columns),
-        sampled=lambda most: (codes, cells),
-        published_codes=lambda name, values: places[name],
-    )
-    truth, found = dependence._sampled(draft)
-    assert (set(truth), set(found)) == ({"a", "b"}, set(codes))
-    rows = sorted(zip(truth["a"].tolist(), truth["b"].tolist(), found["a"].data.tolist(), strict=True))
-    assert rows == [(0, 2, 5), (0, 2, 5), (1, 1, 6), (2, 3, 4)]
-    assert dependence._term_columns(draft) == {"signs"}
-    hidden: Any = SimpleNamespace(statements=[SimpleNamespace(name="g", side="groups", hides=True)])
-    assert dependence._term_columns(hidden) == set()

@@ -11,22 +11,14 @@ import polars as pl
 
 import noren as nr
 from noren.progress import silent
-from noren.secret import RecordStream, Secret
 from noren.workflow.anonymize import run
-from noren.workflow.described import _listed
-from noren.workflow.republish import UniqueKeys
+from noren.workflow.verify import _listed
 
 
 def test_three_are_named_and_the_others_counted() -> None:
     assert _listed(["a", "b", "c"]) == "'a', 'b', 'c'"
     assert _listed(["a", "b", "c", "d", "e"]) == "'a', 'b', 'c' and 2 more"
     assert _listed(["x" * 90]) == repr("x" * 60)
-
-
-def test_nobody_repeats_a_key() -> None:
-    keys = UniqueKeys(RecordStream(Secret.fresh()))
-    keys.demand_unique("id")
-    keys.close()
 
 
 def test_a_run_says_whether_it_writes(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from noren.engines.plan import Average, Draw
 from noren.errors import RequirementNotMet
 from noren.schema.nodes import Nodes
 from noren.statements import GroupTable, TermCells
-from noren.workflow.draft import Draft
-from noren.workflow.making import Drawn
+from noren.workflow.draft import Draft, Drawn
 from noren.workflow.prepare import prepare
 
 KNOWN = nr.Knowledge.from_pairs([("flu", "cough"), ("flu", "ache"), ("pox", "rash"), ("pox", "cough")])
@@ -55,7 +54,7 @@ def drafted(keep: list[bool] | None = None, **treatments: Any) -> Draft:
 
 
 def refused(column: str, keep: list[bool] | None = None, **treatments: Any) -> None:
-    with pytest.raises(RequirementNotMet, match=f"cells of '{column}' do not cover the truth") as caught:
+    with pytest.raises(RequirementNotMet, match=f"cells of '{column}' do not cover the true values") as caught:
         drafted(keep, **treatments)
     assert "defect of the software" in str(caught.value.hint)
 
@@ -153,7 +152,7 @@ def test_terms_of_the_knowledge_are_listed_and_of_others_those_that_are_publishe
 def test_what_may_be_left_out_is_left_out_and_no_record_more() -> None:
     half = [True, False] * 3
     assert drafted(half).suppressed == 3
-    for keep, said in (([True, True] + [False] * 4, "more records were dropped"), ([False] * 6, "every record")):
+    for keep, said in (([True, True] + [False] * 4, "more records were suppressed"), ([False] * 6, "every record")):
         with pytest.raises(RequirementNotMet, match=said):
             drafted(keep)
 

@@ -7,7 +7,6 @@ import pytest
 
 from noren.designs import draw_columns
 from noren.designs.decoys import DecoyDesign
-from noren.designs.posterior import mean_true_probability
 from noren.designs.pram import PramDesign
 from noren.models import FrequencyLDiversity, TCloseness
 from noren.release.published import Published
@@ -16,6 +15,7 @@ from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.statements import CodeCells, ExactStatement, SetStatement
 from noren.workflow.truth import _estimated, overall_distributions, tallied
+from tests.oracles.posterior import mean_true_probability
 from tests.statements import meaning
 
 N = 1000

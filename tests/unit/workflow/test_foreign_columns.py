@@ -10,6 +10,7 @@ import pytest
 
 import noren as nr
 from noren.errors import PolicyError
+from noren.release.store import names_people
 from noren.schema.domain import MISSING
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
@@ -54,7 +55,7 @@ def test_inner_values_of_a_tree_are_its_nodes() -> None:
     assert isinstance(statement, NodeStatement)
     assert [statement.nodes.labels[code] for code in cells.data] == ["lungs", "flu", "*"]
     assert statement.domain.source == "hierarchy"
-    with pytest.raises(PolicyError, match="has no place for missing cells"):
+    with pytest.raises(PolicyError, match="does not contain missing cells"):
         _nodes("x", Role.SENSITIVE, texts("lungs", None), TREE, ["lungs"], 1)
     with pytest.raises(PolicyError, match="misses 1 values of 'x': 'skin'"):
         _nodes("x", Role.SENSITIVE, texts("skin"), TREE, ["skin", "skin"], 0)
@@ -142,8 +143,8 @@ def test_rows_of_one_person_are_known_by_the_whole_key() -> None:
     roles = dict.fromkeys(("a", "b"), Role.QUASI_IDENTIFIER)
     found = read_foreign(open_source(table), roles, people=["a", "b"])
     assert room._people(open_source(table), ["a", "b"]).tolist() == [0, 0, 1, 2]
-    assert room.names_people(found.store)
-    assert not room.names_people(read_foreign(open_source(table), roles, people=["a", "c"]).store)
+    assert names_people(found.store)
+    assert not names_people(read_foreign(open_source(table), roles, people=["a", "c"]).store)
 
 
 def test_terms_are_those_of_the_knowledge_and_of_the_table() -> None:

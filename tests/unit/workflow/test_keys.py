@@ -47,6 +47,6 @@ def test_the_secret_is_the_one_that_the_policy_demands(tmp_path: Path) -> None:
         stream = memoised_stream(policy(record_key="pid", **wanted), tmp_path / "own.key")
         assert stream is not None
         assert stream.digests(keys).tolist() == expected
-    with pytest.raises(SecretError, match=f"has the fingerprint {secret.fingerprint}, the policy demands 0000"):
+    with pytest.raises(SecretError, match=f"has the fingerprint {secret.fingerprint}, but the policy requires 0000"):
         memoised_stream(policy(record_key="pid", fingerprint="0" * 16), tmp_path / "own.key")
     assert memoised_stream(policy(), None) is None

@@ -8,23 +8,18 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.errors import MOST_LISTED, DataError, PolicyError, QueryError
+from noren.errors import MOST_LISTED, PolicyError, QueryError
 from noren.models import BetaLikeness, DistinctLDiversity, KAnonymity
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
-from noren.secret import RecordStream, Secret
-from noren.sources.source import open_source
-from noren.workflow import advice, refusal, republish
+from noren.workflow import dependence
 from noren.workflow.compare import MOST_SETTINGS, _can_be_learned, _within, settings, under
-from noren.workflow.dependence import Screen
+from noren.workflow.dependence import Told, refused
 from noren.workflow.measure import Measure, _named, _reachable
 from noren.workflow.prepare import _demand_people, _watched, prepare, remarks
-from noren.workflow.refusal import Told, refused
-from noren.workflow.republish import UniqueKeys
 from noren.workflow.settling import larger
 from noren.workflow.shown import _distinct, untold
 from tests.statements import meaning
@@ -105,35 +100,11 @@ def test_the_holder_is_told_of_values_that_fewer_than_five_share() -> None:
     table = pl.DataFrame({"ill": ["a"] * 30 + ["b"] * 5 + ["c"] * 4 + ["d"], "town": ["u"] * 40})
     policy = nr.Policy(attributes={"ill": "sensitive", "town": "plain"}, require=ASKED, method="decoys")
     assert [one for one in remarks(prepare(table, policy), policy) if "fewer than five" in one] == [
-        "ill: the published domain names 2 values that fewer than five records share (min_count and rare can merge or "
+        "ill: the published domain lists 2 values with fewer than five records (min_count and rare can merge or "
         "refuse them)"
     ]
     shared = table.filter(pl.col("ill") < "c")
     assert not [one for one in remarks(prepare(shared, policy), policy) if "fewer than five" in one]
-
-
-# ---------------------------------------------------------------- keys
-
-
-@pytest.mark.parametrize("at_once", [1, 3, 7, 8, 100])
-@pytest.mark.parametrize("repeated", [0, 1, 3])
-def test_repeated_keys_are_counted_whatever_is_looked_at_at_once(
-    at_once: int, repeated: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(republish, "RANGE_RECORDS", at_once)
-    found = UniqueKeys(RecordStream(Secret.fresh()))
-    names = [f"p{i}" for i in range(8)] + ["p5"] * repeated
-    for start in range(0, len(names), 4):
-        found(pa.array(names[start : start + 4]))
-    if repeated:
-        with pytest.raises(DataError, match=f"'pid' is not unique: {repeated} records repeat"):
-            found.demand_unique("pid")
-    else:
-        found.demand_unique("pid")
-        found.found(2)
-        with pytest.raises(DataError, match="2 records repeat"):
-            found.demand_unique("pid")
-    found.close()
 
 
 # ---------------------------------------------------------------- grids
@@ -235,49 +206,29 @@ def test_two_standard_errors_are_counted_against_the_holder() -> None:
 @pytest.mark.parametrize("most", [0.0, 0.05, 0.5, 0.95])
 @pytest.mark.parametrize("people", [1, 40, 10**6])
 def test_the_least_share_that_is_refused_reaches_the_limit(most: float, people: int) -> None:
-    least = refusal.least_refused(most, people, 1000)
+    least = dependence.least_refused(most, people, 1000)
     assert 0 <= least <= most
     assert Told("a", "b", least, 0.0, 1000, people).at_most == pytest.approx(most, abs=1e-9)
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_the_first_columns_have_a_line_and_the_rest_is_counted(more: int) -> None:
-    """All lines of it are among those that an error lists."""
-    many = refusal.LINES + more
+@pytest.mark.parametrize(
+    ("more", "counted"), [(0, ""), (1, "and 1 more group of 2 columns."), (2, "and 2 more groups of 4 columns.")]
+)
+def test_the_first_groups_have_a_problem_and_the_rest_is_counted(more: int, counted: str) -> None:
+    """Ten lines are never exceeded: a problem and its hint for each group, and one for the rest."""
+    many = dependence.GROUPS + more
     order = [f"{part}{i}" for part in "st" for i in range(many)]
     found = [told(f"s{i}", f"t{i}", 0.9 - i / 100) for i in range(many)]
     problems = refused(found, hidden=[f"s{i}" for i in range(many)], order=order, policy=rules()).problems
-    assert len(problems) == many <= MOST_LISTED
-    counted = "and 1 more pairs, among 2 columns."
-    assert problems[-1].message == counted if more else f"'t{many - 1}'" in problems[-1].message
-    assert problems[-1].hint is not None
-    assert not any(one.hint for one in problems[:-1])
-    assert "[dependence] most = 0.97 accepts it" in problems[-1].hint, "0.9 and two standard errors of 100 people"
-    assert "protect 't0', 't1'" in problems[-1].hint
+    assert len(problems) == dependence.GROUPS + (more > 0)
+    assert 2 * len(problems) <= MOST_LISTED
+    for i in range(dependence.GROUPS):
+        assert f"'t{i}'" in problems[i].message
+        assert f"protect 't{i}'" in problems[i].hint
+    assert problems[-1].message == counted if counted else "'t3'" in problems[-1].message
+    assert "[dependence] most = 0.97 accepts" in problems[-1].hint, "0.9 and two standard errors of 100 people"
 
 
 @pytest.mark.parametrize(("names", "text"), [(1, "'a'"), (2, "'a' and 'b'"), (6, "'e' and 'f'"), (7, "'f' and 1 more")])
 def test_lists_of_names_end_after_six(names: int, text: str) -> None:
-    assert refusal._listed("abcdefgh"[:names]).endswith(text)
-
-
-@pytest.mark.parametrize(("most", "looked_at"), [(0.2, True), (0.27, True), (0.28, False), (0.5, False)])
-def test_a_pair_is_let_go_five_deviations_below_the_limit(most: float, looked_at: bool) -> None:
-    """One in a hundred is found: under a limit of 0.27 or 0.28 a deviation is 0.0529 or 0.0539."""
-    people = np.zeros(100, np.int64)
-    screen = Screen({"a": people}, {"a": np.ones((2, 100))}, certain=0.9, support=1.0, right=0.9)
-    assert screen._may_exceed(0.01, most) == looked_at
-
-
-@pytest.mark.parametrize(("records", "all_of_them"), [(30, True), (31, False)])
-def test_a_draft_is_tried_on_so_many_records(records: int, all_of_them: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "RECORDS", 30)
-    source = open_source(pl.DataFrame({"a": list(range(records))}))
-    assert (advice._some(source, records) is source) == all_of_them
-
-
-def test_undecided_pairs_are_counted() -> None:
-    made: Any = SimpleNamespace(found=advice.Findings())
-    pairs = [told("a", "b", 0.9), told("b", "a", 0.8), told("a", "c", 0.7)]
-    assert advice._undecided(made, pairs[:2]).undecided == "b and a"
-    assert advice._undecided(made, pairs).undecided == "b and a and 1 more pairs"
+    assert dependence.list_names("abcdefgh"[:names]).endswith(text)

@@ -12,16 +12,12 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.engines import Plan
-from noren.engines.apart import Cuts
 from noren.engines.engine import CodeBatch
 from noren.engines.plan import Draw
-from noren.errors import PolicyError, Problem
-from noren.models.class_check import ClassCheck
 from noren.secret import Keystream, RecordStream, Secret
 from noren.statements import CodeCells, OpenCells
 from noren.statements.batch import PERSON
-from noren.workflow.apart import _as_seen, _joined, drawn_plan, problems
-from noren.workflow.making import Drawn, Making, exploded
+from noren.workflow.draft import Drawn, Making, exploded
 
 DESIGN = DecoyDesign(d=40, eta=5)
 N = 12
@@ -117,41 +113,9 @@ def test_members_stand_in_rows_of_their_own() -> None:
 # ---------------------------------------------------------------- parts that are decided elsewhere
 
 
-@pytest.mark.parametrize(("overall", "relative", "apart"), [(None, True, False), (1, True, True), (None, False, True)])
-def test_classes_are_judged_apart_unless_they_are_compared_with_all(overall: Any, relative: bool, apart: bool) -> None:
-    check: Any = SimpleNamespace(overall=overall, model=SimpleNamespace(relative=relative))
-    assert ClassCheck.is_apart.fget(check) is apart  # type: ignore[attr-defined]
-
-
 def part(forms_classes: bool, name: str, found: list[str] | None = None) -> Any:
     plan = Plan({name: Draw(DecoyDesign(d=4, eta=2))})
     method = SimpleNamespace(
         forms_classes=forms_classes, plan=lambda _: plan, problems=lambda roles, asked: found or []
     )
     return SimpleNamespace(method=method, columns=(name,), requirements=())
-
-
-def test_what_is_drawn_is_planned_beside_the_classes() -> None:
-    table: Any = SimpleNamespace(part=lambda columns, asked: None)
-    policy: Any = SimpleNamespace(parts=[part(True, "town"), part(False, "job"), part(False, "ill")])
-    assert list(drawn_plan(table, policy).treatments) == ["job", "ill"]
-
-
-def test_problems_of_a_method_are_said() -> None:
-    table: Any = SimpleNamespace(
-        columns={"job": SimpleNamespace(role="sensitive"), "town": SimpleNamespace(role="plain")}
-    )
-    problems(table, part(True, "job"))
-    with pytest.raises(PolicyError, match="cannot"):
-        problems(table, part(True, "job", [Problem("method", "cannot")]))  # type: ignore[list-item]
-
-
-def test_parts_that_are_joined_add_their_counts() -> None:
-    cuts = Cuts(("a",), (np.arange(4, dtype=np.int32),), (0, 0), (2, 1), ((1, ~2), (~0, ~1)), 3)
-    sizes, held = np.array([5, 7, 11]), {"x": np.array([[1, 4], [3, 4], [5, 6]])}
-    fewer, added, more = _joined(cuts, 0, sizes, held)
-    assert (fewer.parts, sorted(added.tolist())) == (2, [11, 12])
-    assert sorted(more["x"].tolist()) == [[4, 8], [5, 6]]
-    decide: Any = SimpleNamespace(codes={"x": np.array([1, 0, 0])}, columns={"x": SimpleNamespace(d=2)})
-    assert _as_seen(np.array([[1, 2, 4], [8, 16, 32]]), decide, "x").tolist() == [[6, 1], [48, 8]]
-    assert _as_seen(np.array([[1, 2]]), decide, "y").tolist() == [[1, 2]]

@@ -11,7 +11,7 @@ import pytest
 from noren.errors import PolicyError
 from noren.policy.options import Margin
 from noren.release.manifest import MOST_MARGIN_CELLS
-from noren.workflow.margins import demand_margins, noised_margins
+from noren.workflow.anonymize import demand_margins, noised_margins
 
 
 def column(d: int = 2, *, is_open: bool = False, exact: bool = False, design: object = None) -> Any:

@@ -76,7 +76,7 @@ def test_columns_that_nobody_has() -> None:
 
 
 def test_one_method_at_most_takes_the_rest() -> None:
-    assert ("method", "several methods name no columns.") in problems([{"name": "mondrian"}, {"name": "decoys"}])
+    assert ("method", "several methods have no `on`.") in problems([{"name": "mondrian"}, {"name": "decoys"}])
 
 
 def test_one_method_forms_classes_and_one_draws() -> None:
@@ -88,27 +88,27 @@ def test_one_method_forms_classes_and_one_draws() -> None:
 
 def test_shuffled_records_stand_alone() -> None:
     two = problems([{"name": "mondrian"}, {"name": "decoys", "on": ["ill"], "form": "records"}])
-    assert any("shuffled records cannot share a release" in message for _, message in two)
+    assert any("shuffled records cannot be combined with another method" in message for _, message in two)
 
 
 def test_a_method_without_a_requirement_is_refused() -> None:
-    assert problems(TWO, [FREQUENCY]) == [("method", "no requirement is about the columns of 'mondrian'.")]
+    assert problems(TWO, [FREQUENCY]) == [("method", "the columns of 'mondrian' have no requirement.")]
 
 
 def test_columns_that_are_taken_together_belong_to_one_method() -> None:
     both = {"job": "sensitive-quasi-identifier"}
     asked = [{"model": "k-anonymity", "k": 5, "on": ["age", "job"]}, FREQUENCY | {"on": ["ill", "job"]}]
     two = [{"name": "mondrian"}, {"name": "decoys", "on": ["ill", "job"]}]
-    assert ("require[1].on", "k-anonymity takes columns together that different methods treat.") in problems(
-        two, asked, **both
-    )
+    assert ("require[1].on", "k-anonymity covers columns that different methods treat.") in problems(two, asked, **both)
 
 
 def test_classes_cannot_rest_on_a_column_that_is_drawn() -> None:
     """Nobody can say which records look alike in sets: such a policy is refused before any data is read."""
     two = [{"name": "mondrian"}, {"name": "decoys", "on": ["ill", "job"]}]
     found = problems(two, [ALIKE, FREQUENCY | {"on": ["ill", "job"]}], job="sensitive-quasi-identifier")
-    assert found == [("method", "'job' finds people and is drawn, so nobody could say which records look alike.")]
+    assert found == [
+        ("method", "'job' identifies people but is published as decoy sets, so equivalence classes cannot be formed.")
+    ]
     ages = [{"model": "k-anonymity", "k": 5, "on": ["age"]}, FREQUENCY | {"on": ["ill", "job"]}]
     release = nr.anonymize(table(), policy(two, ages, job="sensitive-quasi-identifier"))
     assert all(verdict.holds for verdict in release.verdicts), "classes in the age alone do not rest on the job"

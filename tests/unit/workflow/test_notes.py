@@ -30,7 +30,7 @@ def told(method: str, **more: Any) -> set[str]:
         dependence={"most": 1},
     )
     notes = run(TABLE, rules).facts.notes
-    return {note.split(":")[0] for note in notes if "fewer than five records share" in note}
+    return {note.split(":")[0] for note in notes if "with fewer than five records" in note}
 
 
 @pytest.mark.parametrize(("method", "columns"), [("decoys", {"ill"}), ("mondrian", {"town", "ill"})])

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from noren.sources.source import open_source
-from noren.workflow import apart as module
-from noren.workflow.apart import PickedSource, picked
+from noren.workflow import dependence as module
+from noren.workflow.dependence import PickedSource, picked
 
 TABLE = pl.DataFrame({"a": list("abcdefghij"), "b": [None if i == 3 else "x" for i in range(10)]})
 """Without d, which lacks something: abc, efg, hij in batches of three."""

@@ -33,10 +33,9 @@ ROLES: dict[str, Any] = {
 KEPT = N - N // 3
 
 
-def ready(known: int | None = None, **more: Any) -> Any:
+def ready(**more: Any) -> Any:
     given = {"attributes": ROLES, "require": [nr.models.DistinctLDiversity(on="ill", l=2)], "method": "mondrian"}
-    options = {} if known is None else {"known": known}
-    return prepare(PEOPLE, nr.Policy(**(given | more)), **options)
+    return prepare(PEOPLE, nr.Policy(**(given | more)))
 
 
 def test_methods_decide_about_quasi_identifiers_and_secrets() -> None:
@@ -56,25 +55,6 @@ def test_bins_count_numbers_with_the_mark_that_is_declared() -> None:
     binned = ready(attributes=ROLES | {"pay": {"role": "quasi-identifier", "decimal": ",", "bins": [0, 2, 4]}})
     assert binned.columns["pay"].domain.values == ("[0, 2)", "[2, 4]")
     assert binned.counts["pay"].tolist() == [KEPT // 2, KEPT // 2]
-
-
-def test_records_are_known_only_where_that_is_asked() -> None:
-    assert ready().known is None
-    assert ready(0).known is None
-    assert ready(5).known.seen == KEPT
-    assert ready(5).known.most == 5
-
-
-def test_keys_are_seen_where_the_table_has_them() -> None:
-    seen: list[str] = []
-    rules = nr.Policy(
-        attributes=ROLES,
-        require=[nr.models.DistinctLDiversity(on="ill", l=2)],
-        method="mondrian",
-        randomness={"record_key": "pid"},
-    )
-    prepare(PEOPLE, rules, on_keys=lambda keys: seen.extend(keys.to_pylist()), known=5)
-    assert seen == [f"p{i}" for i in range(N) if i % 3 < 2]
 
 
 def test_a_sample_is_taken_unless_everybody_is_asked_for() -> None:

@@ -70,7 +70,9 @@ def test_whole_numbers_too_large_to_be_exact_are_numbers_or_refused(
         mechanism="ignored", attributes={"size": size, "ill": "sensitive"}, require=[K, L], method="hilbert"
     )
     if kind is None:
-        assert "9007199254740992.0" in run(tmp_path / file, policy).release.column("size").domain.values
+        nodes = run(tmp_path / file, policy).release.column("size").nodes
+        assert nodes is not None
+        assert "9007199254740992.0" in " ".join(nodes.labels)
         return
     with pytest.raises(PolicyError, match=r"attributes\.size\.kind: integer cannot be '9007199254740992\.0'"):
         run(tmp_path / file, policy)
@@ -275,8 +277,7 @@ def test_three_codings_of_one_occupation_are_refused() -> None:
     with pytest.raises(PolicyError) as caught:
         nr.anonymize(data, nr.Policy(mechanism="ignored", **rules))
     said = str(caught.value)
-    assert all(f"{name!r} tells " in said for name in ("occ02", "occ10"))
-    assert all(f" tells {name!r}" in said for name in ("occ02", "soc"))
+    assert "'occ02', 'occ10' and 'soc' disclose each other" in said
     assert 'together = ["occ02", "occ10", "soc"]' in said
 
 
@@ -287,7 +288,7 @@ def test_merging_all_numbers_into_the_rest_is_an_error_with_the_remedy(tmp_path:
         made(tmp_path, table, wage=wage)
     (problem,) = caught.value.problems
     assert problem.where == "attributes.wage.min_count"
-    assert "100% of the records" in problem.message
+    assert "merging would leave only '(other)'" in problem.message
     assert "quantiles:8" in problem.hint
 
 

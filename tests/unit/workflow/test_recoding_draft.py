@@ -101,7 +101,7 @@ def test_an_empty_bin_of_a_secret_stays_empty_or_is_refused(method):
         method=method,
     )
     if method == "sweep":
-        with pytest.raises(nr.errors.PolicyError, match="3 bins hold no record"):
+        with pytest.raises(nr.errors.PolicyError, match="3 bins contain no record"):
             nr.anonymize(data, rules)
         return
     release = nr.anonymize(data, rules)
@@ -254,7 +254,7 @@ def batches(request, monkeypatch) -> str:
 def letters(request, monkeypatch) -> str:
     """Whether the letters have a domain, or too many values for one."""
     if request.param == "open":
-        monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 299)
+        monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 299)
     return request.param
 
 
@@ -274,7 +274,7 @@ def test_plain_columns_stay_with_their_record(method, batches, letters):
 @pytest.mark.parametrize("dropped", [("town",), ("town", "ill")])
 @pytest.mark.parametrize("method", METHODS)
 def test_plain_columns_stay_with_their_record_when_others_are_dropped(method, dropped, batches, monkeypatch):
-    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 200)
+    monkeypatch.setattr("noren.engines.engine.OPEN_LIMIT", 200)
     data = numbered(missing=True)
     roles = {
         "town": {"role": "quasi-identifier", "hierarchy": TOWNS},
@@ -349,13 +349,13 @@ def test_plain_columns_stay_with_their_record_whoever_is_dropped(batches, letter
 
 def test_a_draft_without_records_is_refused(monkeypatch):
     monkeypatch.setattr(Mondrian, "recode", recoded(keep=lambda coded: np.zeros(coded.n, bool)))
-    with pytest.raises(nr.errors.RequirementNotMet, match="every record would have to be dropped"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="every record would have to be suppressed"):
         draft_of(table(), policy({"name": "mondrian", "suppression": 0.9}))
 
 
 def test_a_draft_that_drops_more_than_it_may_is_refused(monkeypatch):
     monkeypatch.setattr(Mondrian, "recode", recoded(keep=lambda coded: np.arange(coded.n) >= 31))
-    with pytest.raises(nr.errors.RequirementNotMet, match="more records were dropped than may be"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="more records were suppressed than the policy permits"):
         draft_of(table(), policy({"name": "mondrian", "suppression": 0.1}))
     monkeypatch.setattr(Mondrian, "recode", recoded(keep=lambda coded: np.arange(coded.n) >= 30))
     assert draft_of(table(), policy({"name": "mondrian", "suppression": 0.1})).suppressed == 30

@@ -1,11 +1,11 @@
-"""What a holder reads when many columns tell each other: few lines, the worst first, every column in the remedy."""
+"""What a holder reads when many columns disclose each other: few lines, the worst first, a way out for every group."""
 
 from __future__ import annotations
 
 from itertools import pairwise, permutations
 
 import noren as nr
-from noren.workflow.refusal import LINES, NAMED, Told, cover, refused
+from noren.workflow.dependence import GROUPS, NAMED, Told, cover, disclosing_groups, refused
 
 NAMES = [f"c{i:02}" for i in range(30)]
 POLICY = nr.Policy(attributes=dict.fromkeys(NAMES, "sensitive"), require=[nr.models.FrequencyLDiversity(on=NAMES, l=2)])
@@ -15,39 +15,50 @@ def pair(by: str, protected: str, share: float) -> Told:
     return Told(protected, by, share - 0.01, 0.01, 10**9, 10**9)
 
 
-def test_a_column_that_all_others_tell_is_one_line() -> None:
+def test_columns_that_disclose_each_other_are_one_group_with_two_ways_out() -> None:
     found = [pair(name, "c07", 0.9 - i / 100) for i, name in enumerate(NAMES) if name != "c07"]
     (problem,) = refused(found, NAMES, NAMES, POLICY).problems
-    assert problem.where == "attributes.c07"
+    assert problem.where == "together"
     assert problem.message == (
-        "'c00' tells 'c07': 90% of the people are certain from both, 1% from 'c07' alone. "
-        "'c07' is told by 'c01', 'c02', 'c03', 'c04', 'c05', 'c06' and 22 more too."
+        "'c00', 'c01', 'c02', 'c03', 'c04', 'c05' and 24 more disclose each other: 'c07' is certain "
+        "for 90% of the people if 'c00' is known, and for 1% if it is not."
     )
-    assert problem.hint.startswith("Leave 'c07' out (role 'drop'); or hide them together")
-    assert "[dependence] most = 0.90 accepts it." in problem.hint
+    assert problem.hint.startswith('Protect them as one column (together = ["c00", "c01", ')
+    assert problem.hint.endswith("above [attributes]), or drop 'c07'. [dependence] most = 0.90 accepts it.")
+    assert NAMED == 6
 
 
-def test_many_pairs_are_counted_and_the_remedies_stand_once() -> None:
-    found = [pair(a, b, 0.5) for a, b in permutations(NAMES, 2)]
+def test_of_a_pair_either_may_be_dropped() -> None:
+    (problem,) = refused([pair("c00", "c01", 0.2)], NAMES, NAMES, POLICY).problems
+    assert problem.hint == (
+        "Protect them as one column (together = [\"c00\", \"c01\"] above [attributes]), or drop 'c00' or 'c01'. "
+        "[dependence] most = 0.20 accepts it."
+    )
+
+
+def test_a_refusal_has_ten_lines_at_most() -> None:
+    found = [pair(a, b, 0.5) for a, b in zip(NAMES[::2], NAMES[1::2], strict=True)]
     error = refused(found, NAMES, NAMES, POLICY)
-    assert len(error.problems) == LINES + 1
-    last = error.problems[-1]
-    left = len(NAMES) - LINES
-    assert last.message == f"and {left * (left - 1)} more pairs, among {left} columns."
-    assert str(error).count("Hint:") == 1
-    assert len(str(error).splitlines()) <= LINES + 3
+    assert len(error.problems) == GROUPS + 1
+    assert error.problems[-1].message == f"and {15 - GROUPS} more groups of {30 - 2 * GROUPS} columns."
+    assert len(str(error).splitlines()) <= 11, "a line for the file, and ten"
+    (one,) = refused([pair(a, b, 0.5) for a, b in permutations(NAMES, 2)], NAMES, NAMES, POLICY).problems
+    assert len(str(one).splitlines()) == 2
 
 
 def test_the_worst_stands_first() -> None:
     found = [pair("c00", "c01", 0.2), pair("c02", "c03", 0.8), pair("c04", "c05", 0.5)]
-    messages = [problem.message[:16] for problem in refused(found, NAMES, NAMES, POLICY).problems]
-    assert messages == ["'c02' tells 'c03", "'c04' tells 'c05", "'c00' tells 'c01"]
+    messages = [problem.message[:14] for problem in refused(found, NAMES, NAMES, POLICY).problems]
+    assert messages == ["'c02' and 'c03", "'c04' and 'c05", "'c00' and 'c01"]
 
 
-def test_every_pair_of_columns_is_hidden_in_its_own_group() -> None:
-    found = [pair("c00", "c01", 0.2), pair("c02", "c03", 0.8), pair("c03", "c04", 0.8)]
+def test_groups_are_what_pairs_link() -> None:
+    found = [pair("c00", "c01", 0.2), pair("c02", "c03", 0.8), pair("c04", "c05", 0.7), pair("c03", "c04", 0.9)]
+    shown = [sorted({name for one in group for name in one.both}) for group in disclosing_groups(found)]
+    assert shown == [["c02", "c03", "c04", "c05"], ["c00", "c01"]]
     text = str(refused(found, NAMES, NAMES, POLICY))
-    assert 'together = [["c00", "c01"], ["c02", "c03", "c04"]] above' in text
+    assert 'together = ["c02", "c03", "c04", "c05"]' in text
+    assert text.count("accepts all of it") == 1
 
 
 def test_without_the_columns_that_are_named_no_pair_is_left() -> None:
@@ -59,16 +70,4 @@ def test_without_the_columns_that_are_named_no_pair_is_left() -> None:
 
 def test_what_is_published_as_it_is_may_be_protected() -> None:
     text = str(refused([pair("c00", "c01", 0.2)], NAMES[1:], NAMES, POLICY))
-    assert "protect 'c00' too; " in text
-
-
-def test_a_column_that_tells_and_is_told_says_both() -> None:
-    found = [pair("c00", "c07", 0.9), pair("c07", "c01", 0.8), pair("c02", "c07", 0.7), pair("c07", "c03", 0.6)]
-    (problem,) = refused(found, NAMES, NAMES, POLICY).problems
-    assert problem.message.endswith("alone. 'c07' is told by 'c02' too. 'c07' tells 'c01' and 'c03' too.")
-    assert (LINES, NAMED) == (9, 6)
-
-
-def test_groups_stand_in_the_order_of_their_first_columns() -> None:
-    found = [pair("c00", "c09", 0.2), pair("c01", "c02", 0.8)]
-    assert 'together = [["c00", "c09"], ["c01", "c02"]] above' in str(refused(found, NAMES, NAMES, POLICY))
+    assert "or protect 'c00' too. " in text

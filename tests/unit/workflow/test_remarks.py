@@ -12,7 +12,7 @@ import noren as nr
 from noren.workflow.prepare import prepare, remarks
 
 ASKED = [nr.models.DistinctLDiversity(on="ill", l=2)]
-RARE = "values that fewer than five records share"
+RARE = "values with fewer than five records"
 
 
 def told(columns: dict[str, Any], method: str = "decoys", **cells: list[Any]) -> list[str]:
@@ -35,7 +35,7 @@ def test_nothing_is_said_where_everybody_has_company() -> None:
 @pytest.mark.parametrize(("rare", "named"), [(5, ""), (4, "1"), (1, "1")])
 def test_rare_values_are_counted_from_one_record_to_four(rare: int, named: str) -> None:
     found = told({"town": "quasi-identifier"}, "mondrian", town=counted(a=rare, b=40 - rare))
-    assert [one.split(RARE)[0] for one in found] == ([f"town: the published domain names {named} "] if named else [])
+    assert [one.split(RARE)[0] for one in found] == ([f"town: the published domain lists {named} "] if named else [])
 
 
 def test_rare_values_are_told_of_what_is_hidden_or_general() -> None:
@@ -45,9 +45,9 @@ def test_rare_values_are_told_of_what_is_hidden_or_general() -> None:
     assert both == [], "whatever other columns are"
     assert told({"town": "quasi-identifier"}, "decoys", town=rare) == [], "as do quasi-identifiers beside decoys"
     (found,) = told({"town": "quasi-identifier"}, "mondrian", town=rare)
-    assert found.startswith("town: the published domain names 1 values")
+    assert found.startswith("town: the published domain lists 1 values")
     (found,) = told({}, "decoys", ill=counted(flu=38, gout=2))
-    assert found.startswith("ill: the published domain names 1 values")
+    assert found.startswith("ill: the published domain lists 1 values")
     assert told({"age": "quasi-identifier"}, "mondrian", age=[20] * 38 + [30, 40]) == [], "intervals name no number"
     declared = {"role": "quasi-identifier", "values": ["a", "b"]}
     assert told({"town": declared}, "mondrian", town=rare) == []
@@ -65,15 +65,15 @@ def test_merged_values_stand_for_enough_people_or_it_is_said(rare: tuple[int, in
     first, second = rare
     ill = counted(flu=8, cold=8, ache=8, rash=8, mumps=8 - first - second, gout=first, burn=second)
     found = told({"ill": {"role": "sensitive", "min_count": 4, "rare": "merge"}}, "decoys", ill=ill)
-    assert [one for one in found if "itself stands" in one] == (
-        ["ill: (other) itself stands for fewer than min_count records"] if said else []
+    assert [one for one in found if "even (other)" in one] == (
+        ["ill: even (other) has fewer than min_count records"] if said else []
     )
 
 
 def test_a_value_that_is_called_other_was_not_merged() -> None:
     ill = ["(other)"] * 6 + ["flu"] * 34
     found = told({"ill": {"role": "sensitive", "min_count": 1}}, "decoys", ill=ill)
-    assert not [one for one in found if "itself stands" in one]
+    assert not [one for one in found if "even (other)" in one]
 
 
 @pytest.mark.parametrize(("shared", "said"), [(5, []), (4, ["4 records"]), (1, ["1 records"])])
@@ -103,13 +103,19 @@ def of_terms(unknown: str, *times: int) -> list[str]:
 
 def test_terms_that_are_not_published_are_counted() -> None:
     assert of_terms("drop", 4, 6) == [
-        "signs: 10 terms that the knowledge table does not name are not published (counted once a record)"
+        "signs: 10 terms that the knowledge table lacks are not published (counted once per record)"
     ]
     assert of_terms("drop") == of_terms("keep") == []
 
 
 def test_unknown_terms_of_few_records_are_counted_from_one_to_four() -> None:
     assert of_terms("keep", 5, 6) == []
-    assert of_terms("keep", 5, 4, 1) == [
-        "signs: 2 unknown terms that fewer than five records share are published as they are"
-    ]
+    assert of_terms("keep", 5, 4, 1) == ["signs: 2 unknown terms with fewer than five records are published"]
+
+
+@pytest.mark.parametrize(("rare", "share"), [(4, ""), (8, "20%")])
+def test_many_merged_values_are_told_of(rare: int, share: str) -> None:
+    column = {"role": "quasi-identifier", "min_count": 5, "rare": "merge"}
+    found = told({"town": column}, "mondrian", town=[*map(str, range(rare)), *counted(b=20, c=20 - rare)])
+    merged = [one.partition(" have a value")[0] for one in found if "of the records" in one]
+    assert merged == ([f"town: {share} of the records"] if share else [])

@@ -26,8 +26,8 @@ ROLES = {"id": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
 
 
 def rules(**more: Any) -> nr.Policy:
-    given: dict[str, Any] = {"require": [nr.models.DistinctLDiversity(on="ill", l=2)], "method": "mondrian"}
-    return nr.Policy(**({"attributes": ROLES} | given | more))
+    given: dict[str, Any] = {"require": [nr.models.DistinctLDiversity(on="ill", l=2)], "mechanism": "ignored"}
+    return nr.Policy(**({"attributes": ROLES, "method": {"name": "mondrian", "blind": False}} | given | more))
 
 
 @pytest.mark.parametrize("mode", ["memoised", "fresh"])

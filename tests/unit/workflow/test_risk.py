@@ -13,7 +13,10 @@ from noren.audit.risk import _looks
 from noren.audit.risk import raw as uniques
 from noren.audit.risk.raw import RawColumn, RawTable, class_sizes, dis_scores, find_uniques, lonely, near, reach, weight
 from noren.errors import DataError, PolicyError, QueryError
+from noren.policy.proposal import propose, study
+from noren.sources.source import open_source
 from tests.oracles import risk as oracle
+from tests.unit.drafted_tables import visits
 
 SURVEY = pl.DataFrame(
     {
@@ -126,7 +129,7 @@ class TestPeople:
         assert found.records["k"].to_list() == [1, 2, 2, 2, 2, 2]
         broken = {verdict.model: (verdict.breaches, verdict.records) for verdict in found.verdicts}
         assert broken["k-anonymity"][0] == 1
-        several = "where requirements are broken, a person with rows in several classes counts once in each"
+        several = "among broken requirements, a person with rows in several classes counts once in each class"
         assert several in found.notes
         once = self.VISITS.unique("pid", keep="first", maintain_order=True)
         assert several not in nr.risk(once, self.policy(key="pid")).notes
@@ -204,7 +207,7 @@ class TestEdges:
         monkeypatch.setattr(uniques, "MOST_COMBINATIONS", 10)
         found = nr.risk(SURVEY, quasi=QUASI)
         assert found.special.size == 2
-        assert "not 4" in found.notes[0]
+        assert "instead of 4" in found.notes[0]
 
     def test_reach(self) -> None:
         assert (reach(8, 4), reach(20, 4), reach(3, 4)) == (4, 3, 3)
@@ -229,6 +232,16 @@ class TestEdges:
         found = nr.risk(pl.DataFrame({"x": [None, None, 1, 2]}), quasi=["x"])
         assert (found.uniques, found.columns[0].missing, found.columns[0].distinct) == (2, 2, 2)
         assert "missing cells" in found.notes[-1]
+
+    def test_people_are_counted_where_the_draft_finds_their_key(self) -> None:
+        """The share of unique people is that which `noren init` writes below its draft."""
+        table = visits(300)
+        found = nr.risk(table)
+        assert (found.people, found.rows) == (300, table.height)
+        made = propose(study(open_source(table)))
+        assert made.people == {"key": "patient_id"}
+        people = made.codes.columns["patient_id"]
+        assert found.unique_share == made.codes.alone(found.quasi, people)
 
     def test_without_roles_the_draft_is_asked(self) -> None:
         table = pl.DataFrame(
@@ -255,7 +268,7 @@ class TestEdges:
 
     def test_shows_itself(self) -> None:
         found = nr.risk(SURVEY, quasi=QUASI)
-        assert repr(found) == "<Risk of the polars DataFrame: 4 of 8 people are alone (50.0%), smallest k 1>"
+        assert repr(found) == "<Risk of the polars DataFrame: 4 of 8 people are unique (50.0%), smallest k 1>"
         assert "<table>" in found._repr_html_()
         assert found.frame.columns == ["columns", "size", "alone", "share", "minimal"]
         assert len(found.chart().to_dict()["vconcat"]) == 2
@@ -310,7 +323,7 @@ def test_combinations_are_followed_whatever_the_number_of_records() -> None:
 
 def test_single_columns_alone_may_be_asked_for() -> None:
     assert all(len(one.columns) == 1 for one in nr.risk(SURVEY, quasi=QUASI, size=1).top(10))
-    with pytest.raises(QueryError, match="size = 0 is no number of columns"):
+    with pytest.raises(QueryError, match="size = 0 is not a number of columns"):
         nr.risk(SURVEY, quasi=QUASI, size=0)
 
 

@@ -28,7 +28,7 @@ def rules(people: dict[str, str] | None = None, require: list[Any] | None = None
 
 @pytest.mark.parametrize("fraction", [-0.5, 1.01, 1.5, 2.0])
 def test_no_share_of_a_population_is_refused(fraction: float) -> None:
-    with pytest.raises(QueryError, match="is no share of a population"):
+    with pytest.raises(QueryError, match="is not a share between 0 and 1"):
         nr.risk(SURVEY, quasi=QUASI, fraction=fraction)
 
 

@@ -12,8 +12,9 @@ import pytest
 import noren as nr
 from noren.methods.mondrian import Mondrian
 from noren.methods.suppress import Suppress
-from noren.workflow.compare import Candidate, chart, compare
+from noren.workflow.compare import compare
 from noren.workflow.compare_terms import ENDS, TermFigures, _way
+from noren.workflow.comparison import Candidate, Comparison
 
 
 def point(title: str, way: str = "both", ncp: float = 0.25, cost: float = 0.5, **more: Any) -> Candidate:
@@ -29,7 +30,7 @@ def point(title: str, way: str = "both", ncp: float = 0.25, cost: float = 0.5, *
 
 
 def drawn(*points: Candidate) -> dict[str, Any]:
-    found: dict[str, Any] = chart(points).to_dict()
+    found: dict[str, Any] = Comparison(points).chart().to_dict()
     return found
 
 

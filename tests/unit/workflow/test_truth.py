@@ -61,7 +61,7 @@ def test_values_outside_what_is_published_are_strangers_or_a_fault() -> None:
 def test_numbers_between_published_edges_are_counted_as_the_original_writes_them() -> None:
     release = beside(exact("age", whole_domain(1, 3, False, False, False)))
     found = Truth(release, None, TREES.with_columns(age=pl.Series([" 1", "2.0", "2", "5", None])))
-    with pytest.raises(DataError, match="2 cells of 'age' lie under nothing that the release publishes"):
+    with pytest.raises(DataError, match="2 cells of 'age' are covered by no published value"):
         found.counts(["age"])
     assert found.counts(["age"], strangers=True)["age"].tolist() == [1, 2, 2]
     whole = Truth(beside(exact("age", whole_domain(1, 6, False, False, True))), None, TREES)
@@ -301,7 +301,7 @@ def test_strangers_are_counted_where_somebody_was_left_out(
     (verdict,) = found._possible()
     assert asked == [strangers, strangers]
     assert (verdict.holds, verdict.breaches, verdict.achieved, verdict.records) == (True, 0, 1.0, 2)
-    assert ("left out" in verdict.statement) is strangers
+    assert ("suppressed" in verdict.statement) is strangers
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_strangers_are_counted_where_somebody_was_left_out(
         ([0, 0, 1], 0, 1, False, 1, 0.0, "some true values are not possible"),
         ([3, 0, 0], 1, 2, False, 1, 2 / 3, "some true values are not possible"),
         ([1, 1, 1], 1, 2, True, 0, 1.0, "every value is possible at least as often as it is true, apart from the 1"),
-        ([1, 1, 0], 0, 3, False, 0, 1.0, "the original has 2 records, the release 3 and 0 left out"),
+        ([1, 1, 0], 0, 3, False, 0, 1.0, "the original has 2 records, but the release has 3 and reports 0 suppressed"),
     ],
 )
 def test_true_values_are_possible(true, suppressed, records, holds, breaches, achieved, said, monkeypatch) -> None:

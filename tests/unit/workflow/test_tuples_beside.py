@@ -23,5 +23,5 @@ def test_a_column_that_the_policy_makes_of_others_is_no_single_one() -> None:
     parts = {name: Column(role=Role.SENSITIVE) for name in ("code", "major")}
     declared = Column(role=Role.SENSITIVE).of_members(parts, ["code"])
     single = meaning("job", 3, Role.SENSITIVE)
-    with pytest.raises(ReleaseError, match="'job' is made of itself alone, the policy of 'code', 'major'"):
+    with pytest.raises(ReleaseError, match="'job' consists of itself alone in the release, but of 'code', 'major'"):
         with_members(declared, single)

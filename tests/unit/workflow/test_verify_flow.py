@@ -26,7 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     def call(policy: bool = False, original: bool = False, **given: Any) -> list[str]:
         steps: list[str] = []
         told = given.get("sample"), given.get("margins", ()), given.get("people", True)
-        manifest = SimpleNamespace(sample=told[0], margins=told[1], rows_are_people=told[2], methods=())
+        manifest = SimpleNamespace(sample=told[0], margins=told[1], rows_are_people=told[2], methods=(), verdicts=())
         release = SimpleNamespace(
             manifest=manifest, rows=4, records=4, columns=(), by_name={}, over=lambda columns: release
         )

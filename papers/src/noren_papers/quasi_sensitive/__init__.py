@@ -13,7 +13,7 @@ PAPER = Paper(
     figures=(
         Figure("6", search.TITLES["cl"], search.CLAIMS["cl"], partial(search.compute, kind="cl"), data=("columbia",)),
         Figure("7", search.TITLES["t"], search.CLAIMS["t"], partial(search.compute, kind="t"), data=("columbia",)),
-        Figure("8", progress.TITLE, progress.CLAIMS, progress.compute, data=("columbia",)),
+        Figure("8", progress.TITLE, progress.SAID, progress.compute, data=("columbia",)),
         *(
             Figure(
                 tradeoff.SHAPES[axis].number,
@@ -24,8 +24,8 @@ PAPER = Paper(
             )
             for axis in tradeoff.SHAPES
         ),
-        Figure("12", queries.TITLE, queries.CLAIMS, queries.compute, data=("adult",)),
-        Figure("section-6", metrics.TITLE, metrics.CLAIMS, metrics.compute, data=("columbia",)),
-        Figure("section-1.1", motivation.TITLE, motivation.CLAIMS, motivation.compute, data=("adult", "columbia")),
+        Figure("12", queries.TITLE, queries.SAID, queries.compute, data=("adult",)),
+        Figure("section-6", metrics.TITLE, metrics.SAID, metrics.compute, data=("columbia",)),
+        Figure("section-1.1", motivation.TITLE, motivation.SAID, motivation.compute, data=("adult", "columbia")),
     ),
 )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from noren import Policy
 from noren.engines import Plan
+from noren.engines.records import priors
 from noren.errors import RequirementNotMet
 from noren.methods import Mondrian, Suppress
 from noren.methods.base import ClassMethod
@@ -27,7 +28,6 @@ from noren.metrics.term_losses import belief_change, term_loss
 from noren.models import DistinctLDiversity, KAnonymity, Model, QSCloseness, QSDiversity
 from noren.schema.column import quasi_identifier, quasi_sensitive, sensitive
 from noren.statements import TermCells
-from noren.workflow.draft import priors
 from noren.workflow.losses import published_groups
 from noren.workflow.prepare import prepare
 from noren_papers.base import Bench
@@ -39,6 +39,7 @@ NUMBERS = ("age", "education-num")
 SIGNS = "signs"
 SIZES = (1, 2, 5, 10, 20)
 """The values of k; with k = 1 terms are removed and nothing is generalised."""
+ONLY_GENERAL, ONLY_REMOVAL = "generalisation only", "k = 1, removal only"
 RECORDS, QUICK_RECORDS = 3000, 250
 PEAK = 1
 """Where `measure_groups` has the largest belief in one label."""
@@ -65,6 +66,11 @@ def diverse(c: float, l: int) -> Asked:
 
 def close(t: float) -> Asked:
     return Asked(TermRequirement("t", t=t))
+
+
+def named(k: int) -> str:
+    """The line of the paper's two phases."""
+    return ONLY_REMOVAL if k == 1 else f"k = {k}"
 
 
 def nodes_for(k: int) -> int:
@@ -241,17 +247,9 @@ def _point(bench: Bench, asked: Asked, key: tuple[Any, ...], method: ClassMethod
 def line(series: str, x: float, point: Point | None, **more: object) -> Mapping[str, object]:
     """A point as a line of a sheet; empty where the requirement could not be met."""
     names = (
-        "rise",
-        "size",
-        "cost",
-        "ncp",
-        "rise_of_records",
-        "highest",
-        "belief",
-        "cost_of_records",
-        "share",
-        "groups",
-    )
-    values = {name: None if point is None else getattr(point, name) for name in (*names, "single", "uneven", "holds")}
+        "rise", "size", "cost", "ncp", "rise_of_records", "highest", "belief", "cost_of_records", "share", "groups",
+        "single", "uneven", "holds",
+    )  # fmt: skip
+    values = {name: None if point is None else getattr(point, name) for name in names}
     spread = {f"{name}_error": None if point is None else point.errors[name] for name in ("rise", "size", "cost")}
     return {"x": x, "series": series, **more, **values, **spread}

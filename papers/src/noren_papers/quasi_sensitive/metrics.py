@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from noren.methods.suppress.beliefs import TermRequirement
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged, means, paired
+from noren_papers.claims import Claims, means
 from noren_papers.quasi_sensitive import world as worlds
+from noren_papers.quasi_sensitive.search import ADAPTIVE, BLIND
 from noren_papers.quasi_sensitive.world import OURS, QUICK_NODES, SERIES, World
+from noren_papers.relations import Check, Compare
 
 TITLE = "removal of terms under other cost metrics"
 INVERSE, COUNT, TOLD = "equation 2", "terms removed", "what terms tell"
@@ -27,11 +29,22 @@ SETTINGS: Mapping[str, tuple[TermRequirement, bool]] = {
     "(1, 8)-diversity, real symptoms": (TermRequirement("cl", c=1.0, l=8), True),
     "0.25-closeness, real symptoms": (TermRequirement("t", t=0.25), True),
 }
-CLAIMS = {
-    "optimal": "The adaptive search can be adapted to another cost metric and finds optimal solutions for it.",
-    "cheaper": "Under another metric, too, the adaptive search costs less than depth-first search.",
-}
-ADAPTIVE, BLIND = SERIES["adaptive"], SERIES["depth-first"]
+KEYS = ("setting", "metric")
+OTHER = pl.col("metric") != INVERSE
+SAID = Claims()
+SAID(
+    "The adaptive search can be adapted to another cost metric and finds optimal solutions for it.",
+    Check(
+        pl.col("cost") <= pl.col("least") * (1 + 1e-9), (*KEYS, "group"), ("over the least",),
+        where=OTHER & (pl.col("series") == ADAPTIVE) & pl.col("least is proven") & (pl.col("least") > 0),
+        note="groups whose least cost is proven",
+    ),
+    of="every",
+)  # fmt: skip
+SAID(
+    "Under another metric, too, the adaptive search costs less than depth-first search.",
+    Compare(ADAPTIVE, "below", BLIND, "cost", KEYS, each="costs", where=OTHER),
+)
 
 
 def prices(world: World) -> dict[str, NDArray[np.float64] | None]:
@@ -44,19 +57,25 @@ def prices(world: World) -> dict[str, NDArray[np.float64] | None]:
 
 def compute(bench: Bench) -> Result:
     groups = bench.pick(worlds.WORLDS, 3)
-    bench.plan(len(SETTINGS))
-    rows = []
-    for setting, (wanted, real) in SETTINGS.items():
-        for i in range(groups):
-            world = worlds.real_world(bench) if real else worlds.world_of(bench, i)
-            rows += _searched(world, setting, wanted, i, real, QUICK_NODES if bench.quick else None)
-        bench.step(setting)
-    every = pl.DataFrame(rows)
-    mean = means(every, ("setting", "metric", "series"), "cost", pl.col("terms removed").mean(), pl.col("proven").sum())
+
+    def searched(setting: str) -> list[dict[str, object]]:
+        wanted, real = SETTINGS[setting]
+        found = [worlds.real_world(bench) if real else worlds.world_of(bench, i) for i in range(groups)]
+        nodes = QUICK_NODES if bench.quick else None
+        return [line for i, world in enumerate(found) for line in _searched(world, wanted, i, real, nodes)]
+
+    every = bench.sweep([{"setting": setting} for setting in SETTINGS], searched)
+    for name, column in (("least", "cost"), ("least is proven", "proven")):
+        ours = pl.col(column).filter(pl.col("series") == OURS).first().over(*KEYS, "group")
+        every = every.with_columns(ours.alias(name))
+    every = every.with_columns((pl.col("cost") / pl.col("least")).alias("over the least"))
+    more = (pl.col("terms removed").mean(), pl.col("proven").sum(), pl.col("cost").alias("costs"))
+    frame = means(every, (*KEYS, "series"), "cost", *more)
+    mean = frame.drop("costs")
     return Result(
         sheets={"": mean, "groups": every},
         pictures={"": _picture(mean)},
-        answers={"optimal": _optimal(every), "cheaper": _cheaper(every)},
+        answers=SAID.answered(frame=frame, every=every),
         ours_series=(OURS,),
         parameters={
             "groups": groups,
@@ -71,13 +90,13 @@ def compute(bench: Bench) -> Result:
             "The optimum is that of the search over label sets, wherever it proves it; it holds for every metric in "
             "which a record that keeps more terms loses less.",
         ),
-        gains=Gain.of("cost of removed terms, three metrics", _ratios(every), "the same optimum was found"),
+        gains=Gain.over(
+            "cost of removed terms, three metrics", mean, KEYS, OURS, ADAPTIVE, "cost", "the same optimum was found"
+        ),
     )
 
 
-def _searched(
-    world: World, setting: str, wanted: TermRequirement, i: int, real: bool, nodes: int | None
-) -> list[dict[str, object]]:
+def _searched(world: World, wanted: TermRequirement, i: int, real: bool, nodes: int | None) -> list[dict[str, object]]:
     out: list[dict[str, object]] = []
     terms, place = (worlds.REAL_TERMS, i) if real else (worlds.TERMS, 0)
     for metric, worth in prices(world).items():
@@ -86,45 +105,11 @@ def _searched(
             assert found.holds or not found.solved
             out.append(
                 {
-                    "setting": setting, "metric": metric, "group": i + 1, "series": name, "cost": found.cost,
+                    "metric": metric, "group": i + 1, "series": name, "cost": found.cost,
                     "terms removed": found.removed, "proven": found.optimal,
                 }
             )  # fmt: skip
     return out
-
-
-def _wide(every: pl.DataFrame) -> pl.DataFrame:
-    """One line a group and metric, with what each search paid, and whether ours is proven to pay the least."""
-    keys = ["setting", "metric", "group"]
-    proven = every.filter(pl.col("series") == OURS).select(*keys, "proven")
-    return every.pivot(on="series", index=keys, values="cost", maintain_order=True).join(proven, on=keys)
-
-
-def _optimal(every: pl.DataFrame) -> Answer:
-    wide = _wide(every).filter((pl.col("metric") != INVERSE) & pl.col("proven") & (pl.col(OURS) > 0))
-    reached = (wide[ADAPTIVE] <= wide[OURS] * (1 + 1e-9)).to_list()
-    over = (wide[ADAPTIVE] / wide[OURS]).to_list()
-    return judged(
-        reached,
-        f"Of {len(reached)} groups whose least cost is proven the adaptive search ends at it in {sum(reached)}; it "
-        f"pays {np.mean(over):.2f} times the least on average, {max(over):.2f} times at most",
-    )
-
-
-def _cheaper(every: pl.DataFrame) -> Answer:
-    wide = _wide(every).filter(pl.col("metric") != INVERSE)
-    parts = wide.partition_by("setting", "metric", maintain_order=True)
-    ratios = [sum(part[ADAPTIVE].to_list()) / sum(part[BLIND].to_list()) for part in parts]
-    return answer(
-        "Mean cost of the adaptive search over that of depth-first, by requirement and metric: "
-        f"{worlds.listed(ratios)}",
-        Below([paired(part[ADAPTIVE].to_list(), part[BLIND].to_list()) for part in parts]),
-    )
-
-
-def _ratios(every: pl.DataFrame) -> dict[str, float]:
-    parts = _wide(every).partition_by("setting", "metric", maintain_order=True)
-    return {f"{p['setting'][0]}, {p['metric'][0]}": sum(p[OURS].to_list()) / sum(p[ADAPTIVE].to_list()) for p in parts}
 
 
 def _picture(mean: pl.DataFrame) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,17 @@ from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity, Mo
 from noren.statements import TermCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.claims import Claims
 from noren_papers.quasi_sensitive import transactions
 from noren_papers.quasi_sensitive.adult import QUICK_RECORDS, SIGNS, Lab, diverse, nodes_for
 from noren_papers.quasi_sensitive.world import OURS, RECORDS, TERMS, World, real_world
+from noren_papers.relations import Check, Compare
 
 ONE = "all symptoms"
 LEVELS = (2, 3, 5, 10)
 SYMPTOMS = (1, 2, 5, 10, 20)
 """How many of the most common symptoms are yes/no secrets."""
-CLOSE = (0.9, 0.95, 0.99)
+CLOSE = (0.5, 0.75, 0.9, 0.95, 0.99)
 KNOWN, CROWD = (1, 2), (2, 5, 10)
 HALF = 0.5
 """What QS (1,l)-diversity allows to be believed in one label: c / (c + 1). Yes or no suggest it too."""
@@ -40,56 +42,86 @@ AS_ONE, AS_CLOSE, AS_MANY = "one secret, l-diversity", "one secret, t-closeness"
 K_M, PROPOSAL = "k^m-anonymity", "QS diversity, adaptive"
 BEST = f"QS diversity, {OURS}"
 TITLE = "diseases revealed where symptoms are secrets of existing models"
-CLAIMS = {
-    "one": "Diversity of the symptoms as one secret does not prevent that diseases are disclosed.",
-    "closeness": "Closeness of the symptoms as one secret does not prevent it either.",
-    "over": "With each symptom a yes/no secret the table is generalised far more than by the proposal.",
-    "many": "With each symptom a yes/no secret people can still be linked to a unique disease.",
-    "known": "Bounds on linking people to transactions (k^m-anonymity) leave the link to diseases open.",
-    "metric": "The search is easily carried over to other measures of what removal costs.",
-}
+KEYS = ("series", "x")
+REVEALED = pl.col("revealed") > 0
+SHOWN = ("revealed", "certain", "groups")
+CROWDED = pl.col("series").str.starts_with(K_M)
+SAID = Claims()
+SAID(
+    "Diversity of the symptoms as one secret does not prevent that diseases are disclosed.",
+    Check(REVEALED, KEYS, SHOWN, where=pl.col("series") == AS_ONE, note="shares of the people; believed above 1/l"),
+)
+SAID(
+    "Closeness of the symptoms as one secret does not prevent it either.",
+    Check(
+        REVEALED, KEYS, SHOWN, where=pl.col("series") == AS_CLOSE,
+        note="hardly two people share all symptoms, so that small groups are far from the whole table whatever they "
+        "reveal",
+    ),
+)  # fmt: skip
+SAID(
+    "With each symptom a yes/no secret the table is generalised far more than by the proposal.",
+    Check(
+        pl.col("ncp") >= 2 * pl.col("ncp of the proposal"), KEYS, ("ncp", "ncp of the proposal"),
+        where=pl.col("series") == AS_MANY, note="loss of generalisation (NCP), both with groups of two; far: twice",
+    ),
+)  # fmt: skip
+SAID(
+    "With each symptom a yes/no secret people can still be linked to a unique disease.",
+    Check(REVEALED, KEYS, SHOWN, where=pl.col("series") == AS_MANY, note="believed above one half"),
+)
+SAID(
+    "Bounds on linking people to transactions (k^m-anonymity) leave the link to diseases open.",
+    Check(
+        REVEALED, KEYS, (*SHOWN, "terms left out", "coherent h", "coherent k"), where=CROWDED,
+        note="believed above 1/k; coherent with the rarest tenth of the symptoms private",
+    ),
+)  # fmt: skip
+SAID(
+    "The search is easily carried over to other measures of what removal costs.",
+    Compare(
+        BEST, "below", PROPOSAL, "terms left out", ("x",), where=pl.col("cost") > 0,
+        note="the exact search, which minimises equation 2, beside the adaptive one: what one measure saves the other "
+        "saves as well",
+    ),
+)  # fmt: skip
 
 
 def compute(bench: Bench) -> Result:
     world = real_world(bench)
     lab = lab_of(bench, world)
-    bench.plan(len(LEVELS) * 3 + len(CLOSE) + len(SYMPTOMS) + len(KNOWN) * len(CROWD))
     rows = []
-    for l in LEVELS:
+    for l in bench.each(LEVELS, "l = {}".format):
         rows.append(_line(lab, AS_ONE, l, Mondrian(), [FrequencyLDiversity(l=l, on=[ONE])], 1 / l))
-        bench.step(f"one secret, l = {l}")
         for series, search in ((PROPOSAL, "adaptive"), (BEST, "best")):
             method = Suppress(k=l, search=search, nodes=bench.pick(nodes_for(l), 500))
             rows.append(_line(lab, series, l, method, [diverse(1.0, 2).model]))
-            bench.step(f"{series}, k = {l}")
-    for t in CLOSE:
+    for t in bench.each(CLOSE, "t = {}".format):
         rows.append(_line(lab, AS_CLOSE, t, Mondrian(), [TCloseness(t=t, on=[ONE])]))
-        bench.step(f"t = {t:g}")
-    for many in SYMPTOMS:
+    for many in bench.each(SYMPTOMS, "{} symptoms".format):
         asked: list[Model] = [KAnonymity(k=2), *(DistinctLDiversity(l=2, on=[_yes(i)]) for i in range(many))]
         rows.append(_line(lab, AS_MANY, many, Mondrian(), asked))
-        bench.step(f"{many} symptoms")
-    for m in KNOWN:
-        for k in CROWD:
-            rows.append(_known(lab, k, m))
-            bench.step(f"{k}^{m}-anonymity")
+    rows += [_known(lab, k, m) for m, k in bench.each(product(KNOWN, CROWD))]
     sheet = pl.DataFrame(rows, infer_schema_length=None)
+    theirs = pl.col("ncp").filter(pl.col("series") == PROPOSAL).first().alias("ncp of the proposal")
     return Result(
         {"": sheet},
         {"": _picture(sheet)},
-        _answers(sheet),
+        SAID.answered(frame=sheet.with_columns(theirs)),
         (BEST,),
         {"records": lab.table.n, "terms a record": TERMS, "l": list(LEVELS), "t": list(CLOSE), "k": list(CROWD)},
         (
             "Records of Adult with nine symptoms each, all of one disease of Columbia's table, every disease as often. "
-            "A disease counts as revealed where the records that could be a person's make it more likely than the "
+            "A disease counts as revealed where the records that match a person make it more likely than the "
             "model says of what it protects: 1/l, 1/k, otherwise one half, which is what QS (1,2)-diversity forbids.",
             "Yes/no secrets are those of the most common symptoms, distinct 2-diversity each; frequency 2-diversity "
             "cannot be met by a symptom that fewer than half of all people have. A setting that no generalisation "
             "meets is one group of all records in the sheet.",
             "k^m-anonymity is reached by leaving terms out of the whole table; groups are then those of k-anonymity.",
         ),
-        _gains(sheet),
+        Gain.over(
+            "share of terms left out, best over adaptive search", sheet, ("x",), BEST, PROPOSAL, "terms left out"
+        ),
     )
 
 
@@ -160,68 +192,6 @@ def _read(lab: Lab, plan: Plan, limit: float) -> dict[str, Any]:
 
 def _share(which: NDArray[np.bool_], size: NDArray[np.int64]) -> float:
     return float(size[which].sum() / size.sum())
-
-
-def _answers(sheet: pl.DataFrame) -> dict[str, Answer]:
-    at = {name: sheet.filter(pl.col("series") == name).to_dicts() for name in sheet["series"].unique()}
-    many = at[AS_MANY]
-    known = sheet.filter(pl.col("series").str.starts_with(K_M)).to_dicts()
-    ratios = [(b["cost"] / a["cost"], b["terms left out"] / a["terms left out"]) for a, b in _pairs(at) if a["cost"]]
-    return {
-        "one": judged(
-            [row["revealed"] > 0 for row in at[AS_ONE]],
-            f"With l = {_each(at[AS_ONE], 'x', 'g')} this share of the people has a disease believed above 1/l: "
-            f"{_each(at[AS_ONE], 'revealed')}; for certain: {_each(at[AS_ONE], 'certain')}",
-        ),
-        "closeness": judged(
-            [row["revealed"] > 0 for row in at[AS_CLOSE]],
-            f"With t = {_each(at[AS_CLOSE], 'x', 'g')}: {_each(at[AS_CLOSE], 'revealed')}, in "
-            f"{_each(at[AS_CLOSE], 'groups', 'd')} groups. Hardly two people share all symptoms, so that small groups "
-            "are far from the whole table whatever they reveal",
-        ),
-        "over": answer(
-            f"For {_each(many, 'x', 'g')} symptoms the loss of generalisation (NCP) is {_each(many, 'ncp')}, the "
-            f"proposal's {at[PROPOSAL][0]['ncp']:.3f} with groups of two as well (far: twice)",
-            Below([(at[PROPOSAL][0]["ncp"], row["ncp"]) for row in many], much=True),
-        ),
-        "many": judged(
-            [row["revealed"] > 0 for row in many],
-            f"For {_each(many, 'x', 'g')} symptoms: {_each(many, 'revealed')} of the people with a disease believed "
-            f"above one half, {_each(many, 'certain')} for certain, in {_each(many, 'groups', 'd')} groups",
-        ),
-        "known": judged(
-            [row["revealed"] > 0 for row in known],
-            "; ".join(
-                f"{row['x']:g}^{row['m']}: {row['revealed']:.1%} above 1/k, {row['certain']:.1%} for certain, "
-                f"{row['terms left out']:.0%} of the terms left out, with the rarest tenth of the symptoms private "
-                f"({row['coherent h']:.2f},{row['coherent k']},{row['m']})-coherent"
-                for row in known
-            ),
-        ),
-        "metric": answer(
-            "The exact search, which minimises equation 2, over the adaptive one by k: equation 2 "
-            f"{', '.join(f'{cost:.2f}' for cost, _ in ratios)}; share of terms left out "
-            f"{', '.join(f'{share:.2f}' for _, share in ratios)}. What one measure saves the other saves as well if "
-            "both are below 1",
-            Below([(share, 1.0) for _, share in ratios]),
-        ),
-    }  # fmt: skip
-
-
-def _pairs(at: dict[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    return list(zip(at[PROPOSAL], at[BEST], strict=True))
-
-
-def _each(rows: Sequence[dict[str, Any]], name: str, form: str = ".3f") -> str:
-    return ", ".join(format(row[name], form) for row in rows)
-
-
-def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
-    at = {name: sheet.filter(pl.col("series") == name).to_dicts() for name in (PROPOSAL, BEST)}
-    ratios = {
-        f"k = {a['x']:g}": b["terms left out"] / a["terms left out"] for a, b in _pairs(at) if a["terms left out"]
-    }
-    return Gain.of("share of terms left out, best over adaptive search", ratios)
 
 
 def _picture(sheet: pl.DataFrame) -> Any:

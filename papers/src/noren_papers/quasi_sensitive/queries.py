@@ -13,8 +13,10 @@ from noren.metrics.queries import WorkloadError, workload_error
 from noren.metrics.term_losses import TermWorkload, estimated_term_counts, term_workload, true_term_counts
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import ALMOST, Answer, Below, Trend, answer, judged
+from noren_papers.claims import ALMOST, Claims
 from noren_papers.quasi_sensitive.adult import (
+    ONLY_GENERAL,
+    ONLY_REMOVAL,
     QUASI,
     SIGNS,
     SIZES,
@@ -27,8 +29,8 @@ from noren_papers.quasi_sensitive.adult import (
     one_step,
     two_phases,
 )
-from noren_papers.quasi_sensitive.tradeoff_answers import ONLY_GENERAL, ONLY_REMOVAL
-from noren_papers.quasi_sensitive.world import OURS, TERMS, drawing_note, listed
+from noren_papers.quasi_sensitive.world import OURS, TERMS, drawing_note
+from noren_papers.relations import Along, Check, Compare
 
 DIMENSIONS = (1, 3, 5)
 SELECTIVITY = 0.5
@@ -39,13 +41,39 @@ ONE_STEP = "one step (ours)"
 LARGER = tuple(k for k in SIZES if k > 1)
 
 TITLE = "average error of count queries against k, QS t-closeness"
-CLAIMS = {
-    "five": "With five quasi-identifiers asked for (qd = 5) a small k has smaller errors than larger k.",
-    "five general": "With qd = 5 a small k has smaller errors than generalisation only.",
-    "one": "With qd = 1 generalisation only has the smallest errors.",
-    "removal": "The error of removal only is close to 0.",
-    "selectivity": "A higher s makes the conditions more selective.",
-}
+BY_QD = ("t", "qd")
+PLAIN = pl.col("series") == ONLY_GENERAL
+SAID = Claims()
+SAID(
+    "With five quasi-identifiers asked for (qd = 5) a small k has smaller errors than larger k.",
+    Along("x", "error", BY_QD, where=(pl.col("series") == TWO_PHASES) & (pl.col("qd") == 5)),
+)
+SAID(
+    "With qd = 5 a small k has smaller errors than generalisation only.",
+    Compare(TWO_PHASES, "below", ONLY_GENERAL, "error", (*BY_QD, "x"), where=(pl.col("qd") == 5) & (pl.col("x") == 2)),
+)
+SAID(
+    "With qd = 1 generalisation only has the smallest errors.",
+    Compare(
+        ONLY_GENERAL, "below", TWO_PHASES, "error", BY_QD, where=(pl.col("qd") == 1) & (pl.col("rank") == 1),
+        note="against the k of least error",
+    ),
+)  # fmt: skip
+SAID(
+    "The error of removal only is close to 0.",
+    Check(
+        pl.col("error") < ALMOST, BY_QD, ("error",), where=(pl.col("series") == ONLY_REMOVAL) & (pl.col("x") == 2),
+        note=f"close to 0 means below {ALMOST:g}",
+    ),
+)  # fmt: skip
+SAID(
+    "A higher s makes the conditions more selective.",
+    Along(
+        "s", "share of records", (), rising=False,
+        note="mean share of records that meet a query of qd = 3; more selective would be a smaller share",
+    ),
+    of="selected",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,12 +101,11 @@ def lines(bench: Bench, t: float, asked: dict[int, Asked]) -> list[dict[str, obj
     """Errors of every way at every k; ways that have no k are the same along k."""
     wanted = close(t)
     found: list[tuple[str, int | None, Point | None]] = []
-    for k in LARGER:
+    for k in bench.each(LARGER, lambda one: f"t = {t:g}, k = {one}"):
         paper = two_phases(bench, wanted, k, "adaptive")
         found += [(TWO_PHASES, k, paper), (OURS, k, two_phases(bench, wanted, k, "best"))]
         if t == DEFAULT and k in (2, 5) and paper is not None:
             found.append((ONE_STEP, k, one_step(bench, wanted, paper.ncp)))
-        bench.step(f"t = {t:g}, k = {k}")
     found.append((ONLY_GENERAL, None, generalised(bench, wanted)))
     found.append((ONLY_REMOVAL, None, two_phases(bench, wanted, 1, "adaptive")))
     rows: list[dict[str, object]] = []
@@ -96,20 +123,21 @@ def lines(bench: Bench, t: float, asked: dict[int, Asked]) -> list[dict[str, obj
                 }
                 for place in (LARGER if at is None else (at,))
             ]  # fmt: skip
-    bench.step(f"t = {t:g}, queries")
     return rows
 
 
 def compute(bench: Bench) -> Result:
     lab = lab_of(bench)
     queries = bench.pick(10_000, 300)
-    bench.plan(2 * (len(LARGER) + 1) + 1)
     plain = generalised(bench, close(DEFAULT))
     assert plain is not None
     asked = {qd: questions(lab, plain.view, qd, queries) for qd in DIMENSIONS}
-    bench.step("queries")
     frame = pl.DataFrame([row for t in (DEFAULT, STRICT) for row in lines(bench, t, asked)])
-    by_s = {s: _share_met(lab, plain.view, s, queries) for s in (0.2, 0.5, 0.8)}
+    selected = pl.DataFrame(
+        {"s": s, "share of records": questions(lab, plain.view, 3, min(queries, 1000), s).actual.mean() / lab.table.n}
+        for s in (0.2, 0.5, 0.8)
+    )
+    by_error = pl.col("error").rank("ordinal").over("t", "qd", "series").alias("rank")
     order = [TWO_PHASES, ONLY_GENERAL, ONLY_REMOVAL, OURS, ONE_STEP]
     pictures = {
         name: draw.lines(
@@ -127,7 +155,7 @@ def compute(bench: Bench) -> Result:
     return Result(
         sheets={"": frame},
         pictures=pictures,
-        answers=answered(frame, by_s),
+        answers=SAID.answered(frame=frame.with_columns(by_error), selected=selected),
         ours_series=(OURS, ONE_STEP),
         parameters={
             "records": lab.table.n, "terms a record": TERMS, "quasi-identifiers": list(QUASI), "k": list(LARGER),
@@ -144,70 +172,10 @@ def compute(bench: Bench) -> Result:
             "added because at the default larger groups hold without losing a term. Verdicts count both.",
             "One step is tried at t = 0.4 with the generalisation (NCP) that k = 2 and k = 5 spend.",
         ),
-        gains=_gains(frame),
+        gains=Gain.over(
+            "query error, best over adaptive search", frame.rename({"x": "k"}), (*BY_QD, "k"), OURS, TWO_PHASES,
+            "error",
+            "both searches minimise the cost of left-out terms, not the error of queries: fewer terms go, now and then "
+            "more of those that a query asks for",
+        ),
     )  # fmt: skip
-
-
-def _share_met(lab: Lab, view: GeneralTable, s: float, queries: int) -> float:
-    return float(questions(lab, view, 3, min(queries, 1000), s).actual.mean() / lab.table.n)
-
-
-def _errors(frame: pl.DataFrame, t: float, qd: int, series: str) -> list[float]:
-    kept = frame.filter(pl.col("t") == t, pl.col("qd") == qd, pl.col("series") == series).sort("x")
-    return [float(value) for value in kept["error"]]
-
-
-def answered(frame: pl.DataFrame, by_s: dict[float, float]) -> dict[str, Answer]:
-    ts = (DEFAULT, STRICT)
-    five = "; ".join(f"t = {t:g}: {listed(_errors(frame, t, 5, TWO_PHASES))}" for t in ts)
-    removal = {(t, qd): _errors(frame, t, qd, ONLY_REMOVAL)[0] for t in ts for qd in DIMENSIONS}
-    selected = [by_s[s] for s in sorted(by_s)]
-    return {
-        "five": answer(
-            f"Mean errors for k = {', '.join(map(str, LARGER))} at qd = 5: {five}",
-            *(Trend(_errors(frame, t, 5, TWO_PHASES)) for t in ts),
-        ),
-        "five general": answer(
-            "At qd = 5, k = 2 against generalisation only: "
-            + "; ".join(
-                f"t = {t:g}: {_errors(frame, t, 5, TWO_PHASES)[0]:.3f} and {_errors(frame, t, 5, ONLY_GENERAL)[0]:.3f}"
-                for t in ts
-            ),
-            Below([(_errors(frame, t, 5, TWO_PHASES)[0], _errors(frame, t, 5, ONLY_GENERAL)[0]) for t in ts]),
-        ),
-        "one": answer(
-            "At qd = 1, generalisation only against two phases: "
-            + "; ".join(
-                f"t = {t:g}: {_errors(frame, t, 1, ONLY_GENERAL)[0]:.3f} and {listed(_errors(frame, t, 1, TWO_PHASES))}"
-                for t in ts
-            ),
-            Below([(_errors(frame, t, 1, ONLY_GENERAL)[0], min(_errors(frame, t, 1, TWO_PHASES))) for t in ts]),
-        ),
-        "removal": judged(
-            [value < ALMOST for value in removal.values()],
-            "Mean errors of removal only: "
-            + ", ".join(f"{value:.3f} (t = {t:g}, qd = {qd})" for (t, qd), value in removal.items())
-            + "; close to 0 means below 0.05",
-        ),
-        "selectivity": answer(
-            f"Mean share of records that meet a query of qd = 3 for s = {listed(sorted(by_s), 'g')}: "
-            f"{listed(selected)}; more selective would be a smaller share",
-            Trend(selected, rising=False),
-        ),
-    }  # fmt: skip
-
-
-def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
-    found = {
-        f"t = {t:g}, qd = {qd}, k = {k}": mine / theirs
-        for t in (DEFAULT, STRICT)
-        for qd in DIMENSIONS
-        for k, mine, theirs in zip(LARGER, _errors(frame, t, qd, OURS), _errors(frame, t, qd, TWO_PHASES), strict=True)
-        if theirs > 0
-    }
-    return Gain.of(
-        "query error, best over adaptive search",
-        found,
-        "both searches minimise the cost of left-out terms, not the error of queries: fewer terms go, now and then "
-        "more of those that a query asks for",
-    )

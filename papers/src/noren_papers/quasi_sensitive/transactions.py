@@ -32,14 +32,6 @@ def combinations_held(records: Sequence[Record], most: int) -> Counter[tuple[int
     )  # fmt: skip
 
 
-def anonymity(records: Sequence[Record], m: int) -> int:
-    """The largest k for which the records are k^m-anonymous (Terrovitis et al.): fewest records with known terms.
-
-    Whoever knows nothing of a person is left with all records.
-    """
-    return min(combinations_held(records, m).values(), default=len(records))
-
-
 def coherence(records: Sequence[Record], private: Collection[int], p: int) -> Coherence:
     """(h,k,p)-coherence (Xu et al.) of records whose private terms are secrets and whose other terms may be known.
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -119,15 +118,17 @@ class World:
         n: int = TERMS,
         d: int = TUPLES,
         nodes: int | None = None,
+        seconds: float | None = None,
         prices: NDArray[np.float64] | None = None,
     ) -> Found:
-        """One group of d records with about n terms, searched within a number of nodes.
+        """One group of d records with about n terms, searched within a number of nodes, or within some seconds.
 
         Where a search finds nothing in time, all terms go: that is what a publisher would have to do, at cost 1.
         """
         people = self.people(n)
         bounds, codes = self._group(people, dataset, d)
-        found = self.one(wanted, search, dataset, NODES[search] if nodes is None else nodes, n=n, d=d, prices=prices)
+        nodes = NODES[search] if nodes is None and seconds is None else nodes
+        found = self.one(wanted, search, dataset, nodes, n=n, d=d, seconds=seconds, prices=prices)
         removed = found.removed if found.feasible else np.ones(len(codes), bool)
         left = np.concatenate(([0], np.cumsum(~removed)))[bounds]
         order, whole = np.arange(d), np.array([0, d])
@@ -146,10 +147,11 @@ class World:
         return bounds - bounds[0], people.codes[bounds[0] : bounds[-1]]
 
     def one(
-        self, wanted: TermRequirement, search: Search, dataset: int, nodes: int, *, n: int = TERMS, d: int = TUPLES,
-        prices: NDArray[np.float64] | None = None,
+        self, wanted: TermRequirement, search: Search, dataset: int, nodes: int | None, *, n: int = TERMS,
+        d: int = TUPLES, seconds: float | None = None, prices: NDArray[np.float64] | None = None,
     ) -> GroupResult:  # fmt: skip
-        """A search of one group within a number of nodes, which is repeatable; its seconds are the processor's.
+        """A search of one group within a number of nodes, which is repeatable, or within seconds by the clock; the
+        seconds of its result are the processor's.
 
         prices: what every term is worth; the paper's cost unless given.
         """
@@ -157,7 +159,15 @@ class World:
         bounds, codes = self._group(people, dataset, d)
         started = time.thread_time()
         found = search_group(
-            bounds, codes, self.knowledge, wanted, people.alpha, search=search, seconds=None, nodes=nodes, prices=prices
+            bounds,
+            codes,
+            self.knowledge,
+            wanted,
+            people.alpha,
+            search=search,
+            seconds=seconds,
+            nodes=nodes,
+            prices=prices,
         )
         return replace(found, seconds=time.thread_time() - started)
 
@@ -213,11 +223,6 @@ def drawing_note(world: World, sizes: Sequence[int] = (1, 2, 3, TERMS)) -> str:
         f"some label in only this share of records, by terms a record: {shares}. Such records reveal nothing, and no "
         "term would have to go."
     )
-
-
-def falls(values: Sequence[float]) -> list[bool]:
-    """Whether each step is downwards."""
-    return [b < a - 1e-12 for a, b in pairwise(values)]
 
 
 def listed(values: Sequence[float], form: str = ".3f") -> str:

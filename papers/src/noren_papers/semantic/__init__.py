@@ -24,11 +24,8 @@ PAPER = Paper(
         Figure("11", "Mean squared error, income", errors.SAID_11, errors.figure_11),
         Figure("12", "Mean squared error, Adult's education", errors.SAID_12, errors.figure_12, ("adult",)),
         Figure("13", "Mean squared error, Adult's fnlwgt", errors.SAID_13, errors.figure_13, ("adult",)),
-        Figure(
-            "14", "Violation rate against l at d = 3", {**violation.CLAIMS_14, **violation.HIDDEN}, violation.figure_14,
-            ("adult",),
-        ),
-        Figure("15", "Violation rate against d at l = 3", violation.CLAIMS_14, violation.figure_15, ("adult",)),
-        Figure("section-7.4", several.TITLE, several.CLAIMS, several.section_74, ("adult",)),
+        Figure("14", "Violation rate against l at d = 3", violation.SAID["l"], violation.figure_14, ("adult",)),
+        Figure("15", "Violation rate against d at l = 3", violation.SAID["d"], violation.figure_15, ("adult",)),
+        Figure("section-7.4", several.TITLE, several.SAID, several.section_74, ("adult",)),
     ),
 )  # fmt: skip

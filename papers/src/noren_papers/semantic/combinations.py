@@ -6,7 +6,8 @@ which is all they use; `release.estimate` gives the same numbers, with intervals
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,13 +22,11 @@ from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.estimators import equation_2
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.intervals import likelihood_maximum
+from noren.schema.hierarchy import Hierarchy
 from noren.secret import Keystream
 from noren.statements import SetCells
 from noren_papers.claims import error_of
-from noren_papers.relations import name_place
-from noren_papers.semantic.anatomy import grouped_estimate, subtrees
-from noren_papers.semantic.material import DEPTH, Counts, Material
+from noren_papers.semantic.material import DEPTH, Codes, Counts, Material
 
 DUPLICATE = ("N-Proposal", "N-Existing", "N-Simple", "N-Anonymity")
 SIMPLE = ("Ex-Proposal", "Ex-Existing", "Ex-Simple")
@@ -149,16 +148,9 @@ def paper_estimates(
 
 def likelihood(material: Material, design: Any) -> Counts:
     """Ours: the likelihood of whole sets, as `release.estimate` answers it."""
-    return stopped(material, design)[0]
-
-
-def stopped(material: Material, design: Any) -> tuple[Counts, Counts]:
-    """The same, and where it would end if no held-out record stopped it: on one draw."""
     exact = Axis.exact("slot", material.slots.astype(np.uint8), len(material.slot_labels))
     cells = SetCells.from_codes(material.size, drawn(material, design))
-    frame = prepare([exact, Axis.drawn("secret", cells, design)])
-    found = fit(frame)
-    return np.asarray(found.table, np.float64), np.asarray(likelihood_maximum(frame, found), np.float64)
+    return np.asarray(fit(prepare([exact, Axis.drawn("secret", cells, design)])).table, np.float64)
 
 
 def le_estimate(material: Material, l: int, d: float, rng: np.random.Generator) -> tuple[Counts | None, str]:
@@ -186,11 +178,43 @@ def sheet_of(rows: Iterable[tuple[Mapping[str, Any], Point]], *, status: bool = 
     return pl.DataFrame(out, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
 
 
-def errors_over(sheet: pl.DataFrame, keys: Sequence[str], one: str, others: Sequence[str]) -> dict[str, float]:
-    """One combination's error over the smallest of some others, by place."""
-    found: dict[str, float] = {}
-    for part in sheet.filter(pl.col("mse").is_not_null()).partition_by(keys, maintain_order=True):
-        at = dict(part.select("series", "mse").iter_rows())
-        if one in at and (known := [at[other] for other in others if other in at]):
-            found[name_place(keys, part.select(keys).row(0))] = at[one] / min(known)
-    return found
+# ---------------------------------------------------------------- the rival: (l, e)-diversity by Anatomy
+# Read as the paper says it: a group holds secrets of at least l different subtrees. The library's own method `anatomy`
+# is stricter (no subtree may make up more than 1/l of a group) and refuses most l on Adult's schooling.
+
+
+def subtrees(tree: Hierarchy, depth: int) -> Codes:
+    """The number of the node at this depth above every leaf."""
+    return np.asarray(tree.groups(tree.height - depth)[1], np.int64)
+
+
+def groups_of(buckets: Codes, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Anatomy: one record from each of the l fullest buckets makes a group while l are left; the rest join any."""
+    order = rng.permutation(len(buckets))
+    order = order[np.argsort(buckets[order], kind="stable")]  # by bucket, by chance inside
+    sizes = np.bincount(buckets)
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    heap = [(-int(size), bucket) for bucket, size in enumerate(sizes) if size]
+    heapq.heapify(heap)
+    taken: list[int] = []
+    while len(heap) >= l:
+        fullest = [heapq.heappop(heap) for _ in range(l)]
+        for left, bucket in fullest:
+            taken.append(int(start[bucket] + sizes[bucket] + left))
+            if left < -1:
+                heapq.heappush(heap, (left + 1, bucket))
+    count = len(taken) // l
+    out = np.full(len(buckets), -1, np.int64)
+    out[order[taken]] = np.arange(len(taken)) // l
+    alone = out < 0
+    out[alone] = rng.integers(0, count, int(alone.sum()))
+    return out
+
+
+def grouped_estimate(material: Material, classes: Codes, l: int, rng: np.random.Generator) -> Counts:
+    """Every record of a group gets the group's mix of secrets: the simple analysis, for Anatomy."""
+    group = groups_of(classes[material.codes], l, rng)
+    count, slots = int(group.max()) + 1, len(material.slot_labels)
+    secrets = np.bincount(group * material.size + material.codes, minlength=count * material.size).reshape(count, -1)
+    people = np.bincount(group * slots + material.slots, minlength=count * slots).reshape(count, -1)
+    return np.asarray((people / people.sum(axis=1, keepdims=True)).T @ secrets, np.float64)

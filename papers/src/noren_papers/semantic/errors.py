@@ -13,7 +13,7 @@ from noren.errors import NorenError, PolicyError
 from noren.estimates.counts.estimators import equation_2
 from noren.methods import Anatomy, Decoys
 from noren_papers import draw
-from noren_papers.base import Bench, Gain, Result
+from noren_papers.base import Bench, Gain, Result, ratios
 from noren_papers.claims import Answer, Claims, judged
 from noren_papers.relations import Along, Compare, Kind
 from noren_papers.semantic import material as tables
@@ -26,14 +26,12 @@ from noren_papers.semantic.combinations import (
     PAPER_SERIES,
     SERIES,
     SIMPLE,
-    errors_over,
     made,
     measure,
     sheet_of,
     short,
 )
-from noren_papers.semantic.material import DEPTH, Material
-from noren_papers.semantic.policies import diverse, parted, policy
+from noren_papers.semantic.material import DEPTH, Material, diverse, parted, policy
 
 Panels = dict[str, list[tuple[int, int]]]
 
@@ -153,7 +151,7 @@ def _no_duplicate(table: Material, sheet: pl.DataFrame) -> Answer:
         except NorenError:
             refused.append(True)
     kept = sheet.filter(pl.col("l") > 2, pl.col("d") > 1)
-    line = list(errors_over(kept, KEYS, "Ex-Proposal", ("Ex-Simple",)).values())
+    line = list(ratios(kept, KEYS, "Ex-Proposal", "Ex-Simple", "mse").values())
     poor = [ratio for ratio in line if ratio > 1]
     told = f"; Ex-Proposal errs more than Ex-Simple, which only divides by l, at {len(poor)} of {len(line)} settings"
     return judged(
@@ -262,12 +260,10 @@ def _figure(
 ) -> Result:
     table = load(bench)
     settings = list(dict.fromkeys(pair for pairs in panels.values() for pair in pairs))
-    bench.plan(len(settings))
     points = {}
-    for l, d in settings:
+    for l, d in bench.each(settings, "(l, d) = {}".format):
         rng = bench.rng(f"{l}/{d}")
         points[l, d] = measure(table, l, d, repetitions=repetitions[0], ours=repetitions[1], rng=rng)
-        bench.step(f"l = {l}, d = {d}")
     sheet = sheet_of(
         ({"panel": panel, "x": d if "against d" in panel else l, "l": l, "d": d}, point)
         for panel, pairs in panels.items()
@@ -308,11 +304,13 @@ def _figure(
 
 def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
     """Ours over the best of the paper's combinations, setting by setting."""
-    out: list[Gain] = []
-    for series, reason in ((OURS, FLAT_LOSES), (ON_SIMPLE, SIMPLE_LOSES)):
-        found = errors_over(sheet, KEYS, series, PAPER_SERIES)
-        out += Gain.of(f"mean squared error, {series.removesuffix(' (ours)')}", found, reason)
-    return tuple(out)
+    return tuple(
+        one
+        for series, reason in ((OURS, FLAT_LOSES), (ON_SIMPLE, SIMPLE_LOSES))
+        for one in Gain.over(
+            f"mean squared error, {series.removesuffix(' (ours)')}", sheet, KEYS, series, PAPER_SERIES, "mse", reason
+        )
+    )
 
 
 FLAT_LOSES = (

@@ -19,7 +19,7 @@ from noren.errors import NorenError
 from noren.methods import Anatomy, Decoys
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import ALMOST, SIMILAR, About, Answer, Below, Mean, Pair, answer, judged
+from noren_papers.claims import ALMOST, SIMILAR, Answer, Mean, Pair, answer, count_alike, count_below, judged
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import (
     DUPLICATE,
@@ -30,12 +30,10 @@ from noren_papers.semantic.combinations import (
     PAPER_SERIES,
     SERIES,
     SIMPLE,
-    errors_over,
     mse,
     short,
 )
-from noren_papers.semantic.material import DEPTH, Counts, Material
-from noren_papers.semantic.policies import diverse, parted, policy
+from noren_papers.semantic.material import DEPTH, Counts, Material, diverse, parted, policy
 
 ORIGINAL = "original"
 MANY, SOME, FEW = 40, 10, 2
@@ -172,13 +170,9 @@ def figure_8(bench: Bench) -> Result:
     table = tables.income(bench)
     yen = replace(table, values=tuple(map(str, tables.YEN)), distances=tables.yen_distances())
     releases = FEW if bench.quick else MANY
-    bench.plan(3)
     by_rank = histograms(table, 3, 7, "(3,7) by rank")
-    bench.step("(3,7) by rank")
     by_yen = histograms(yen, 3, 7, "(3,7) in millions of yen", "numeric", releases=releases)
-    bench.step("(3,7) in yen")
     smaller = histograms(table, 3, 3, "(3,3) by rank", releases=releases)
-    bench.step("(3,3) by rank")
     feasible = [any(name in one.found for name in (*DUPLICATE, *SIMPLE)) for one in (by_rank, by_yen)]
     place = {name: status for name, status in by_rank.status.items() if name != LE}
     answers = {
@@ -203,9 +197,7 @@ def figure_8(bench: Bench) -> Result:
 
 def figure_9(bench: Bench) -> Result:
     table = tables.education(bench)
-    bench.plan(1)
     one = histograms(table, 2, 3, "(2,3)", "tree", releases=FEW if bench.quick else MANY)
-    bench.step("(2,3)")
     at = {value: i for i, value in enumerate(table.values)}
     far = {value: int(table.distances[at["Doctorate"], i]) for value, i in at.items()}
     allowed = [value for value, distance in far.items() if distance >= 2]
@@ -234,9 +226,7 @@ def figure_9(bench: Bench) -> Result:
 
 def figure_10(bench: Bench) -> Result:
     table = tables.weights(bench)
-    bench.plan(1)
     one = histograms(table, 3, 10, "(3,10)", releases=FEW if bench.quick else SOME)
-    bench.step("(3,10)")
     classes, step = tables.weight_classes(bench)
     notes = (
         f"fnlwgt falls into {classes} classes of {step:,}. Drawn are the classes that hold 99.5% of the records, two "
@@ -349,14 +339,14 @@ def _common(similarity: pl.DataFrame) -> dict[str, Answer]:
             )
     simple, proposed = _part(similarity, ("Simple",)), _part(similarity, ("Proposal",))
     return {
-        "closest": answer("mean squared error: " + "; ".join(told), Below(closest)),
+        "closest": answer("mean squared error: " + "; ".join(told), count_below(closest)),
         "averaged": answer(
             f"of the original's unevenness is left: {_told(simple)}; levelled: below 80%, no longer alike",
-            Below([(_mean(row, "unevenness"), 1 / (1 + SIMILAR)) for row in simple]),
+            count_below([(_mean(row, "unevenness"), 1 / (1 + SIMILAR)) for row in simple]),
         ),
         "uneven": answer(
             f"unevenness over the original's: {_told(proposed)}; kept: within 25%",
-            About([_mean(row, "unevenness") for row in proposed], 1.0),
+            count_alike([(_mean(row, "unevenness"), 1.0) for row in proposed]),
         ),
     }
 
@@ -376,11 +366,11 @@ def _similar(one: Drawn, series: str) -> Answer:
     return answer(
         f"at {one.setting} the correlation of its cells with the true ones is {alike.value:.3f} and "
         f"{misplaced.value:.1%} of the records are misplaced (almost: correlation 0.95, 5% misplaced)",
-        Below([(1 - ALMOST, alike), (misplaced, ALMOST)]),
+        count_below([(1 - ALMOST, alike), (misplaced, ALMOST)]),
     )
 
 
 def _gains(similarity: pl.DataFrame) -> tuple[Gain, ...]:
     """Flat sets with the likelihood over the best of the paper's combinations."""
-    found = errors_over(similarity, ("setting",), OURS, PAPER_SERIES)
-    return Gain.of("mean squared error, flat + likelihood", found, "flat sets tell less than simple ones")
+    what, reason = "mean squared error, flat + likelihood", "flat sets tell less than simple ones"
+    return Gain.over(what, similarity, ("setting",), OURS, PAPER_SERIES, "mse", reason)

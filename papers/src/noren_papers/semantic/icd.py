@@ -17,7 +17,7 @@ from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import SIMILAR, Answer, Claims, judged
 from noren_papers.datasets import generated
 from noren_papers.relations import Check, Compare, answer_from
-from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, errors_over, measure, sheet_of
+from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, measure, sheet_of
 from noren_papers.semantic.material import Material
 
 EXAMPLE = {
@@ -36,13 +36,11 @@ def table_7(bench: Bench) -> Result:
     leaves = _leaves(bench.table("icd"))
     people = _people(bench, leaves)
     ls, times = bench.pick((2, 3, 4, 5), (2, 3)), bench.pick((20, 5), (2, 1))
-    bench.plan(len(ls))
     found = []
-    for l in ls:
+    for l in bench.each(ls, "l = {}".format):
         rng = bench.rng(f"{l}")
         every = measure(people, l, APART, repetitions=times[0], ours=times[1], rng=rng)
         found += [({"l": l, "d": APART}, point) for point in every if point.series in SHOWN]
-        bench.step(f"l = {l}")
     sheet = sheet_of(found)
     chapters = _chapters(leaves)
     return Result(
@@ -154,9 +152,8 @@ SAID(
 
 
 def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
-    reason = "flat sets hide every value equally well and so tell less than simple ones"
-    flat, simple = (errors_over(sheet, ("l",), series, (PROPOSAL,)) for series in (OURS, ON_SIMPLE))
+    flat, simple = "flat sets hide every value equally well and so tell less than simple ones", "not explained"
     return (
-        *Gain.of("mean squared error, flat + likelihood", flat, reason),
-        *Gain.of("mean squared error, simple + likelihood", simple, "not explained"),
+        *Gain.over("mean squared error, flat + likelihood", sheet, ("l",), OURS, PROPOSAL, "mse", flat),
+        *Gain.over("mean squared error, simple + likelihood", sheet, ("l",), ON_SIMPLE, PROPOSAL, "mse", simple),
     )

@@ -13,6 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren import Policy
+from noren.methods import Method
+from noren.models import LEDiversity, Model, SemanticDiversity
+from noren.schema.column import quasi_identifier, sensitive
 from noren.schema.hierarchy import Hierarchy
 from noren_papers.base import Bench
 from noren_papers.datasets import generated
@@ -100,7 +104,7 @@ def rank_distances(size: int) -> Counts:
 def yen_distances() -> Counts:
     """Distance of two income classes in millions of yen."""
     place = np.array(YEN, float)
-    return np.abs(place[:, None] - place)
+    return np.asarray(np.abs(place[:, None] - place))
 
 
 def schooling_tree() -> Hierarchy:
@@ -202,3 +206,24 @@ def _ages() -> NDArray[np.float64]:
     age = np.arange(18, 75)
     shares = np.exp(-(((age - 45) / 17.0) ** 2)) * np.where(age < 22, 0.5, 1.0) * np.where(age > 64, 0.6, 1.0)
     return np.asarray(shares / shares.sum())
+
+
+# ---------------------------------------------------------------- what is asked of them
+
+
+def policy(table: Material, distance: str, model: Model, method: Method) -> Policy:
+    """A policy for the table's three columns."""
+    options: dict[str, Any] = {} if table.hierarchy is None else {"hierarchy": table.hierarchy}
+    secret = sensitive(values=table.values, distance=distance, **options)
+    people = {"age": quasi_identifier(), "gender": quasi_identifier()}
+    return Policy(dependence={"most": 1.0}, attributes={**people, "secret": secret}, require=[model], method=method)
+
+
+def diverse(l: int, d: float) -> Model:
+    """(l, d)-semantic diversity of the secret, whatever a set betrays: the paper's designs promise no more."""
+    return SemanticDiversity(on=("secret",), l=l, d=d, most=1.0)
+
+
+def parted(l: int, e: int) -> Model:
+    """(l, e)-diversity of the secret."""
+    return LEDiversity(on=("secret",), l=l, e=e, most=1.0)

@@ -18,8 +18,8 @@ from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import judged
 from noren_papers.datasets import generated
 from noren_papers.semantic.combinations import ON_SIMPLE, OURS, drawn, likelihood, made, mse, paper_estimates
-from noren_papers.semantic.material import Counts, Material, rank_distances
-from noren_papers.semantic.policies import diverse, policy
+from noren_papers.semantic.material import Counts, Material, diverse, policy, rank_distances
+from noren_papers.semantic.posterior import posterior_summary
 
 GROUPS = (("over 50", "male"), ("over 50", "female"), ("under 50", "male"), ("under 50", "female"))
 LEVELS = ("1", "2", "3", "4", "5")
@@ -175,7 +175,7 @@ def table_9(bench: Bench) -> Result:
         + _long("expected, simple design", mean, z_score=np.zeros_like(z))
         + _long(FLAT, one.counted(drawn(one, flat)), z_score=np.full_like(z, np.nan))
     ).with_columns(pl.col("z_score").fill_nan(None))
-    worst = {design.name: design.posterior_summary().worst for design in (simple, flat)}
+    worst = {design.name: posterior_summary(design.law).worst for design in (simple, flat)}
     pairs = {design.name: _partners(one, design) for design in (simple, duplicate)}
     totals = np.array(REPORTED).sum(axis=1)
     return Result(

@@ -18,7 +18,8 @@ from noren.models import SemanticDiversity
 from noren.schema.column import sensitive
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged, means, paired
+from noren_papers.claims import Claims, means
+from noren_papers.relations import Check, Compare
 from noren_papers.semantic import material as tables
 
 TITLE = "Two secrets in shuffled records"
@@ -27,30 +28,38 @@ HOURS = 10
 SETTINGS = ((2, 2), (2, 3), (3, 2))
 """(l, d) of both secrets: what trees of depth four and ten classes in a row can meet together."""
 PROPOSAL, APART, OURS = "records + inversion", "each secret alone", "sets + likelihood (ours)"
-CLAIMS = {
-    "treats": "Combined with the earlier work the algorithms can treat several sensitive attributes.",
-    "relation": "The histogram of both is nearer to the truth than what the histograms of each alone tell.",
-}
+SAID = Claims()
+SAID(
+    "Combined with the earlier work the algorithms can treat several sensitive attributes.",
+    Check(
+        pl.col("holds"), ("requirement", "draw"),
+        note="releases, each secret judged among records that agree in the other",
+    ),
+    of="held",
+)  # fmt: skip
+SAID(
+    "The histogram of both is nearer to the truth than what the histograms of each alone tell.",
+    Compare(PROPOSAL, "below", APART, "mse", ("requirement",), each="each"),
+)
 
 
 def section_74(bench: Bench) -> Result:
-    frame = _secrets(tables.adult(bench))
-    truth, times = _table(frame), bench.pick(5, 2)
-    bench.plan(len(SETTINGS) * times)
+    people = _secrets(tables.adult(bench))
+    truth, times = _table(people), bench.pick(5, 2)
     rows: list[dict[str, Any]] = []
-    held: list[bool] = []
-    for l, d in SETTINGS:
+    held: list[dict[str, Any]] = []
+    for l, d in bench.each(SETTINGS):
         for draw_number in range(times):
-            found, verdicts = _released(frame, l, d)
-            held += verdicts
-            found[APART] = np.outer(found[PROPOSAL].sum(axis=1), found[PROPOSAL].sum(axis=0)) / frame.height
+            found, verdicts = _released(people, l, d)
+            held += [{"requirement": f"({l},{d})", "draw": draw_number + 1, "holds": one} for one in verdicts]
+            found[APART] = np.outer(found[PROPOSAL].sum(axis=1), found[PROPOSAL].sum(axis=0)) / people.height
             rows += [
                 {"requirement": f"({l},{d})", "draw": draw_number + 1, "series": series, "mse": _mse(table, truth)}
                 for series, table in found.items()
             ]
-            bench.step(f"({l},{d})")
     every = pl.DataFrame(rows)
-    sheet = means(every, ("requirement", "series"), "mse")
+    compared = means(every, ("requirement", "series"), "mse", pl.col("mse").alias("each"))
+    sheet = compared.drop("each")
     return Result(
         sheets={"": sheet, "draws": every},
         pictures={
@@ -58,12 +67,12 @@ def section_74(bench: Bench) -> Result:
                 sheet, x="requirement", y="mse", series="series", ours=[OURS], order=[OURS, PROPOSAL, APART],
                 log_y=True, error="standard error", x_title="(l,d) of both secrets", y_title="mean squared error",
                 title="Section 7.4. Schooling by weekly hours, both secret", step=16, height=210,
-                note=f"Adult, {frame.height:,} records, {truth.size} cells",
+                note=f"Adult, {people.height:,} records, {truth.size} cells",
             )
         },
-        answers={"treats": _treats(held, times), "relation": _relation(every)},
+        answers=SAID.answered(frame=compared, held=pl.DataFrame(held)),
         ours_series=(OURS,),
-        parameters={"records": frame.height, "draws": times, "(l,d)": [list(one) for one in SETTINGS]},
+        parameters={"records": people.height, "draws": times, "(l,d)": [list(one) for one in SETTINGS]},
         notes=(
             f"'{PROPOSAL}' publishes a record for every combination of possible values, N times l times l of them, and "
             "solves for the true histogram by the inclusion probabilities of the simple design; negative counts are "
@@ -71,7 +80,7 @@ def section_74(bench: Bench) -> Result:
             f"person. '{APART}' is the product of what the records tell of each secret.",
             "Distances: schooling by its tree, hours by rank of their class.",
         ),
-        gains=Gain.of("mean squared error, two secrets", _ratios(every)),
+        gains=Gain.over("mean squared error, two secrets", sheet, ("requirement",), OURS, PROPOSAL, "mse"),
     )  # fmt: skip
 
 
@@ -118,33 +127,3 @@ def _released(frame: pl.DataFrame, l: int, d: int) -> tuple[dict[str, NDArray[np
 
 def _mse(table: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     return float(np.square((table - truth) / truth.sum()).mean())
-
-
-def _each(every: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
-    return {
-        str(key[0]): {
-            str(name[0]): rows["mse"].to_list() for name, rows in part.partition_by("series", as_dict=True).items()
-        }
-        for key, part in every.partition_by("requirement", as_dict=True, maintain_order=True).items()
-    }
-
-
-def _ratios(every: pl.DataFrame) -> dict[str, float]:
-    return {key: sum(at[OURS]) / sum(at[PROPOSAL]) for key, at in _each(every).items()}
-
-
-def _treats(held: list[bool], times: int) -> Answer:
-    return judged(
-        held,
-        f"Of {times} releases at each of {len(SETTINGS)} requirements, each secret judged among records that agree in "
-        f"the other: {sum(held)} of {len(held)} hold",
-    )
-
-
-def _relation(every: pl.DataFrame) -> Answer:
-    each = _each(every)
-    told = "; ".join(f"{key} {sum(at[PROPOSAL]) / sum(at[APART]):.3g}" for key, at in each.items())
-    return answer(
-        f"Mean squared error of the histogram of both over that of the product of each alone, by (l,d): {told}",
-        Below([paired(at[PROPOSAL], at[APART]) for at in each.values()]),
-    )

@@ -14,9 +14,8 @@ from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import Answer, Claims
 from noren_papers.relations import Check, Compare, answer_from
-from noren_papers.semantic import combinations as ways
 from noren_papers.semantic import material as tables
-from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, errors_over, measure, sheet_of
+from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, measure, sheet_of
 from noren_papers.semantic.material import Material, schooling_tree
 
 QUASI = (
@@ -36,20 +35,15 @@ def table_11(bench: Bench) -> Result:
     frame = tables.adult(bench)
     asked = [name for name in QUASI if name != "education"]
     times = bench.pick((10, 3), (2, 1))
-    bench.plan(len(asked))
     errors = []
-    stops: list[dict[str, Any]] = []
-    for name in asked:
+    for name in bench.each(asked):
         rng = bench.rng(name)
-        material = _by(frame, name)
-        found = measure(material, L, D, repetitions=times[0], ours=times[1], rng=rng)
-        stops.append({"attribute": name, **_stop(material, times[1])})
+        found = measure(_by(frame, name), L, D, repetitions=times[0], ours=times[1], rng=rng)
         errors += [({"attribute": name}, point) for point in found if point.series in SHOWN]
-        bench.step(name)
     sheet = sheet_of(errors, status=False)
     told = pl.DataFrame(_told(frame))
     return Result(
-        sheets={"": sheet, "told": told, "stop": pl.DataFrame(stops)},
+        sheets={"": sheet, "told": told},
         pictures={
             "": draw.bars(
                 sheet, x="attribute", y="mse", series="series", ours=OUR_SERIES, order=SHOWN, log_y=True,
@@ -68,8 +62,6 @@ def table_11(bench: Bench) -> Result:
             "The paper uses 13 quasi-identifiers and shows histograms of two, age and gender.",
             "A secret counts as told by an attribute where all records with the same value of it have the same secret; "
             "fnlwgt is in the classes of figure 13.",
-            "The sheet 'stop' has our error as it is and as it would be if held-out records did not stop the "
-            "iteration, on the same draws.",
         ),
         gains=_gains(sheet),
     )  # fmt: skip
@@ -84,18 +76,6 @@ def _by(frame: pl.DataFrame, name: str) -> Material:
     codes = np.array([place[value] for value in frame["education"]], np.int64)
     named = tuple((str(label), "") for label in labels)
     return Material(name, codes, slots.astype(np.int64), named, tree.leaves, tree.lca_heights().astype(float), tree)
-
-
-def _stop(material: Material, times: int) -> dict[str, Any]:
-    """What stopping by held-out records does to the error, beside how uneven the attribute's classes are."""
-    design = ways.made(material, "flat", L, D)
-    pairs = [[ways.mse(material, one) for one in ways.stopped(material, design)] for _ in range(times)]
-    stop, end = np.mean(pairs, axis=0)
-    sizes = np.bincount(material.slots)
-    return {
-        "classes": len(sizes), "share of the largest": sizes.max() / sizes.sum(), "mse": float(stop),
-        "mse without stopping": float(end),
-    }  # fmt: skip
 
 
 def _told(frame: pl.DataFrame) -> list[dict[str, Any]]:
@@ -132,13 +112,15 @@ SAID(
 
 
 def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
+    reason = (
+        "many nearly empty classes beside a large one; classes of very different sizes stop apart, those of about one "
+        "size share a stop"
+    )
     return tuple(
         one
         for series in (OURS, ON_SIMPLE)
-        for one in Gain.of(
-            f"mean squared error, {series.removesuffix(' (ours)')}, 13 attributes",
-            errors_over(sheet, ("attribute",), series, (PROPOSAL,)),
-            "many nearly empty classes beside a large one; classes of very different sizes stop apart, those of about "
-            "one size share a stop (sheet 'stop': the error without any)",
+        for one in Gain.over(
+            f"mean squared error, {series.removesuffix(' (ours)')}, 13 attributes", sheet, ("attribute",), series,
+            PROPOSAL, "mse", reason,
         )
-    )
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import comb
 from typing import Any
@@ -10,16 +11,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.designs import DecoyDesign
 from noren.designs.semantic.compatibility import Compatibility
 from noren.errors import NorenError
-from noren.metrics.violation import exact_rate, theorem_bound, violation_of_table
+from noren.secret import Keystream
 from noren_papers import draw
 from noren_papers.base import Bench, Result
-from noren_papers.claims import ALMOST, Answer, Below, Mean, Trend, answer, judged
+from noren_papers.claims import ALMOST, ERRORS, Answer, Claims, answer, count_trend, judged
+from noren_papers.relations import Along, Check, Compare
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import drawn, made
-from noren_papers.semantic.material import Material
-from noren_papers.semantic.plain import plain_sets, room, true_room, value_rates, violates
+from noren_papers.semantic.material import Counts, Material
+from noren_papers.semantic.posterior import posterior_summary
+from noren_papers.semantic.rates import exact_rate, separated, theorem_bound, violation_of_table
 
 BASE = {"F": 50, "l": 4, "d": 4}
 THEOREM = "baseline, theorem (equation 11)"
@@ -39,14 +43,6 @@ CLAIMS_6 = {
     "feasible": "Algorithm 1 succeeds for every true value exactly where l d >= F (Theorem 5.1).",
     "room": "The check of equations 7 to 10 rolls back exactly those choices after which l values cannot be reached.",
 }
-CLAIMS_14 = {
-    "zero": "No set of the proposed algorithms breaks (l,d)-semantic diversity: their rate is zero everywhere.",
-    "fails": "Decoys drawn for plain l-diversity break it often.",
-    "same": "At every setting the theorem's rate is close to the measured one.",
-    "lower": "At no setting does the theorem's rate exceed the measured one.",
-    "grows": "The violation rate of the baseline rises along the axis.",
-}
-HIDDEN = {"hidden": "Whoever sees a person's l values cannot tell the true one: no value is likelier than 1/l."}
 
 
 # ---------------------------------------------------------------- figure 6
@@ -57,20 +53,18 @@ def figure_6(bench: Bench) -> Result:
     if bench.quick:
         axes = {"F": [16, 30, 50, 100], "l": [2, 3, 4, 6, 8], "d": [1, 2, 4, 6, 8]}
     draws = bench.pick(20_000, 500)
-    bench.plan(sum(map(len, axes.values())))
-    rows: list[dict[str, Any]] = []
-    for axis, places in axes.items():
-        for place in places:
-            F, l, d = (place if name == axis else BASE[name] for name in ("F", "l", "d"))
-            point = {"axis": axis, "x": place, "F": F, "l": l, "d": d, "identifiable": l * d + 1 <= F}
-            rows.append({**point, "series": THEOREM, "probability": theorem_bound(F, l, d), "status": "computed"})
-            rows.append({**point, "series": EXACT_MEAN, "probability": exact_rate(F, l, d), "status": "computed"})
-            codes = bench.rng(f"{F}/{l}/{d}").integers(0, F, draws)
-            one = Material("ranks", codes, codes * 0, (("", ""),), tuple(map(str, range(F))), tables.rank_distances(F))
-            for kind, series in (*PROPOSALS.items(), ("flat", FLAT)):
-                rows.append({**point, "series": series, **_violations(one, kind, l, d)})
-            bench.step(f"F = {F}, l = {l}, d = {d}")
-    sheet = pl.DataFrame(rows, infer_schema_length=None)
+
+    def rates(axis: str, x: int, F: int, l: int, d: int) -> Iterator[dict[str, Any]]:
+        computed = {"identifiable": l * d + 1 <= F, "status": "computed"}
+        yield computed | {"series": THEOREM, "probability": theorem_bound(F, l, d)}
+        yield computed | {"series": EXACT_MEAN, "probability": exact_rate(F, l, d)}
+        codes = bench.rng(f"{F}/{l}/{d}").integers(0, F, draws)
+        one = Material("ranks", codes, codes * 0, (("", ""),), tuple(map(str, range(F))), tables.rank_distances(F))
+        for kind, series in (*PROPOSALS.items(), ("flat", FLAT)):
+            yield computed | {"series": series, **_violations(one, kind, l, d)}
+
+    settings = [{"axis": axis, "x": place, **BASE, axis: place} for axis, places in axes.items() for place in places]
+    sheet = bench.sweep(settings, rates)
     shown = sheet.with_columns(panel=pl.col("axis").replace({name: _panel(name) for name in axes}))
     order = [THEOREM, *PROPOSALS.values(), EXACT_MEAN, FLAT]
     picture = draw.lines(
@@ -146,7 +140,7 @@ def _answers_6(bench: Bench, sheet: pl.DataFrame, largest: int) -> dict[str, Ans
             f"by the theorem from {ends['l'][0]:.3f} to {ends['l'][1]:.3f} along l and from {ends['d'][0]:.3f} to "
             f"{ends['d'][1]:.3f} along d; along F it falls from {ends['F'][0]:.3f} to "
             f"{ends['F'][1]:.3f}",
-            *(Trend(_by(sheet.filter(axis=axis), THEOREM).tolist()) for axis in ("l", "d")),
+            *(count_trend(_by(sheet.filter(axis=axis), THEOREM).tolist()) for axis in ("l", "d")),
         ),
         "because": _because(sheet),
         "bound": judged(
@@ -242,27 +236,22 @@ def figure_14(bench: Bench) -> Result:
     plan = {"income": range(2, 7), "fnlwgt": (2, 3, 4, 5, 6, 8, 10), "education": range(2, 7)}
     if bench.quick:
         plan = {"income": range(2, 5), "fnlwgt": (2, 3, 5), "education": range(2, 4)}
-    result = _rates(bench, {name: [(l, 3) for l in ls] for name, ls in plan.items()}, "l", "14", "d = 3")
-    return Result(**{**result, "answers": {**result["answers"], "hidden": _hidden()}})
+    return _rates(bench, {name: [(l, 3) for l in ls] for name, ls in plan.items()}, "l", "14", "d = 3")
 
 
 def figure_15(bench: Bench) -> Result:
     plan = {"income": range(1, 8), "fnlwgt": (1, 2, 3, 5, 10, 20, 30), "education": range(1, 5)}
     if bench.quick:
         plan = {"income": range(1, 5), "fnlwgt": (1, 3, 10), "education": range(1, 4)}
-    return Result(**_rates(bench, {name: [(3, d) for d in ds] for name, ds in plan.items()}, "d", "15", "l = 3"))
+    return _rates(bench, {name: [(3, d) for d in ds] for name, ds in plan.items()}, "d", "15", "l = 3")
 
 
-def _rates(bench: Bench, plan: dict[str, list[tuple[int, int]]], axis: str, number: str, fixed: str) -> dict[str, Any]:
+def _rates(bench: Bench, plan: dict[str, list[tuple[int, int]]], axis: str, number: str, fixed: str) -> Result:
     found = {"income": tables.income, "fnlwgt": tables.weights, "education": tables.education}
     times = bench.pick(5, 1)
-    bench.plan(sum(map(len, plan.values())))
     rows: list[dict[str, Any]] = []
-    for name, settings in plan.items():
-        table = found[name](bench)
-        for l, d in settings:
-            rows += _setting(table, l, d, times, axis)
-            bench.step(f"{name}, l = {l}, d = {d}")
+    for name, (l, d) in bench.each((name, one) for name, settings in plan.items() for one in settings):
+        rows += _setting(found[name](bench), l, d, times, axis)
     sheet = pl.DataFrame(rows, infer_schema_length=None)
     order = [THEOREM, MEASURED, *PROPOSALS.values(), EXACT_DATA, FLAT]
     picture = draw.lines(
@@ -273,27 +262,28 @@ def _rates(bench: Bench, plan: dict[str, list[tuple[int, int]]], axis: str, numb
     )  # fmt: skip
     wide = sheet.pivot(on="series", index=["table", "l", "d"], values="rate", maintain_order=True)
     ordered = wide.filter(pl.col(THEOREM).is_not_null())
+    theorem = pl.col("rate").filter(pl.col("series") == THEOREM).first().over("table", "l", "d").alias("theorem")
     theory = float(np.abs((ordered[MEASURED] - ordered[THEOREM]).to_numpy()).mean())
     ours = float(np.abs((wide[MEASURED] - wide[EXACT_DATA]).to_numpy()).mean())
     broken = _share(sheet, "rate")
-    return {
-        "sheets": {"": sheet},
-        "pictures": {"": picture},
-        "answers": _answers(sheet, ordered, axis),
-        "more": "Computed for the values that the table really has, the exact rate is off the measured one by "
+    return Result(
+        sheets={"": sheet},
+        pictures={"": picture},
+        answers=SAID[axis].answered(frame=sheet.with_columns(theorem)),
+        more="Computed for the values that the table really has, the exact rate is off the measured one by "
         f"{ours:.4f} on average, the theorem by {theory:.4f}; it also answers for the tree, where the theorem is "
         f"silent. Of the flat design's sets {broken:.2%} violate.",
-        "ours_series": (EXACT_DATA, FLAT),
-        "parameters": {
+        ours_series=(EXACT_DATA, FLAT),
+        parameters={
             "settings (l, d)": {k: [list(v) for v in vs] for k, vs in plan.items()}, "draws of each table": times
         },
-        "notes": (
+        notes=(
             "The baseline hides each value among l - 1 others drawn uniformly, as the l-diversity method with p = 1 "
             "does.",
             f"'Almost the same' is read as a difference of at most {ALMOST:g}.",
             "The theorem assumes ranks; for the tree of schooling only measured and exact rates are given.",
         ),
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def _setting(table: Material, l: int, d: int, times: int, axis: str) -> list[dict[str, Any]]:
@@ -319,55 +309,59 @@ def _identifiable(table: Material, l: int, d: int) -> bool:
     return Compatibility.from_distances(table.distances, d).identifiable(l)
 
 
-def _answers(sheet: pl.DataFrame, ordered: pl.DataFrame, axis: str) -> dict[str, Answer]:
-    mine = sheet.filter(pl.col("series").is_in([*PROPOSALS.values()]) & pl.col("rate").is_not_null())["rate"]
-    base = sheet.filter((pl.col("series") == MEASURED) & (pl.col("d") > 1))
-    gaps = (ordered[MEASURED] - ordered[THEOREM]).to_numpy()
-    worst = ordered.row(int(np.argmax(np.abs(gaps))), named=True)
-    errors = sheet.filter(pl.col("series") == MEASURED)["std_error"].max()
-    assert isinstance(errors, float)
-    lines = [
-        [Mean(rate, error or 0.0) for rate, error in part.sort(axis).select("rate", "std_error").iter_rows()]
-        for part in sheet.filter(series=MEASURED).partition_by("table")
-    ]
-    least = base.sort("rate").row(0, named=True)
-    rates = base["rate"].to_numpy()
-    return {
-        "zero": judged((mine == 0).to_list(), f"no violating set in any of {len(mine)} settings that can be drawn"),
-        "fails": answer(
-            f"the share of records whose set violates lies between {rates.min():.3f} (l = {least['l']}, d = "
-            f"{least['d']}, {least['table']}) and {rates.max():.3f} for d > 1; often: more than {ALMOST:g}",
-            Below([(ALMOST, Mean(rate, error or 0.0)) for rate, error in base.select("rate", "std_error").iter_rows()]),
+PLACE = ("table", "l", "d")
+
+
+def _rate_claims(axis: str) -> Claims:
+    said, measured = Claims(), pl.col("series") == MEASURED
+    gap = (pl.col("rate") - pl.col("theorem")).abs()
+    said(
+        "No set of the proposed algorithms breaks (l,d)-semantic diversity: their rate is zero everywhere.",
+        Check(
+            pl.col("rate") == 0, (*PLACE, "series"), ("rate",),
+            where=pl.col("series").is_in([*PROPOSALS.values()]) & pl.col("rate").is_not_null(),
         ),
-        "same": judged(
-            (np.abs(gaps) <= ALMOST).tolist(),
-            f"they differ by {np.abs(gaps).mean():.3f} on average, most at l = {worst['l']}, d = {worst['d']} of "
-            f"{worst['table']}: {worst[THEOREM]:.3f} by the theorem, {worst[MEASURED]:.3f} measured",
+    )  # fmt: skip
+    said(
+        "Decoys drawn for plain l-diversity break it often.",
+        Compare(
+            MEASURED, "above", ALMOST, "rate", PLACE, error="std_error", where=pl.col("d") > 1,
+            note=f"the share of records whose set violates, for d > 1; often: more than {ALMOST:g}",
         ),
-        "lower": judged(
-            (gaps >= -3 * errors).tolist(),
-            f"measured minus theorem lies between {gaps.min():.4f} and {gaps.max():.4f}; three standard errors are "
-            f"{3 * errors:.4f}",
+    )  # fmt: skip
+    said(
+        "At every setting the theorem's rate is close to the measured one.",
+        Check(
+            pl.when((gap - ALMOST).abs() > ERRORS * pl.col("std_error")).then(gap <= ALMOST), PLACE,
+            ("theorem", "rate"), where=measured & pl.col("theorem").is_not_null(),
+            note=f"close: a difference of at most {ALMOST:g}; within two standard errors of that it is undecided",
         ),
-        "grows": answer(f"along {axis} from {_path(sheet, axis)}", *map(Trend, lines)),
-    }
+    )  # fmt: skip
+    said(
+        "At no setting does the theorem's rate exceed the measured one.",
+        Check(
+            pl.col("rate") - pl.col("theorem") >= -3 * pl.col("std_error"), PLACE, ("theorem", "rate"),
+            where=measured & pl.col("theorem").is_not_null(), note="but for three standard errors",
+        ),
+    )  # fmt: skip
+    said(
+        "The violation rate of the baseline rises along the axis.",
+        Along(axis, "rate", ("table",), error="std_error", where=measured),
+    )
+    return said
 
 
-def _path(sheet: pl.DataFrame, axis: str) -> str:
-    parts = []
-    for part in sheet.filter(series=MEASURED).partition_by("table", maintain_order=True):
-        rates = part.sort(axis)["rate"]
-        parts.append(f"{rates[0]:.3f} to {rates[-1]:.3f} ({part['table'][0]})")
-    return ", ".join(parts)
+SAID = {axis: _rate_claims(axis) for axis in ("l", "d")}
 
 
+@SAID["l"]("Whoever sees a person's l values cannot tell the true one: no value is likelier than 1/l.")
 def _hidden() -> Answer:
     """P(true | set) under a uniform prior for the paper's two designs and the flat one."""
     told, outcomes = [], []
     for F, l, d in ((14, 3, 3), (11, 3, 3), (14, 2, 3)):
         codes = np.zeros(1, np.int64)
         one = Material("ranks", codes, codes, (("", ""),), tuple(map(str, range(F))), tables.rank_distances(F))
-        found = {kind: made(one, kind, l, d).posterior_summary() for kind in (*PROPOSALS, "flat")}
+        found = {kind: posterior_summary(made(one, kind, l, d).law) for kind in (*PROPOSALS, "flat")}
         outcomes += [found[kind].worst <= 1 / l + 1e-9 for kind in PROPOSALS]
         certain = found["duplicate-processing"].certain
         sure = f" ({certain:.0%} of its sets reveal the value)" if certain else ""
@@ -376,3 +370,61 @@ def _hidden() -> Answer:
             f"{found['duplicate-processing'].worst:.3f}{sure}, flat {found['flat'].worst:.3f}"
         )
     return judged(outcomes, "largest P(true value | set) under a uniform prior, " + "; ".join(told))
+
+
+# ---------------------------------------------------------------- plain decoys against a distance
+
+
+def value_rates(distances: Counts, l: int, d: float) -> Counts:
+    """Exact violation rate of plain decoys for every true value, on a line of ranks or on the classes of a tree."""
+    near = distances < d * (1 - 1e-9)
+    F, total = len(distances), comb(len(distances) - 1, l - 1)
+    if np.array_equal(near, near @ near):  # being near is transitive: classes
+        _, size = np.unique(np.argmax(near, axis=1), return_counts=True)
+        own = near.sum(axis=1)
+        fine = [_chosen([*np.delete(size, int(np.flatnonzero(size == n)[0]))], l - 1) for n in own]
+        return 1 - np.array(fine, float) / total
+    step = int(np.argmin(near[0]))
+    out = np.empty(F)
+    for v in range(F):
+        left, right = max(0, v - step + 1), max(0, F - v - step)
+        out[v] = 1 - sum(separated(left, k, step) * separated(right, l - 1 - k, step) for k in range(l)) / total
+    return out
+
+
+def _chosen(sizes: list[int], count: int) -> int:
+    """Ways to choose `count` values, each of another class."""
+    ways = [1] + [0] * count
+    for size in sizes:
+        for k in range(count, 0, -1):
+            ways[k] += ways[k - 1] * int(size)
+    return ways[count]
+
+
+def violates(sets: NDArray[Any], distances: Counts, d: float) -> NDArray[np.bool_]:
+    """Which sets hold two values closer than d."""
+    out = np.zeros(len(sets), bool)
+    for a, b in combinations(range(sets.shape[1]), 2):
+        out |= distances[sets[:, a], sets[:, b]] < d * (1 - 1e-9)
+    return out
+
+
+def plain_sets(codes: NDArray[Any], F: int, l: int) -> NDArray[Any]:
+    """Decoys of the l-diversity paper: any l - 1 other values."""
+    return np.asarray(DecoyDesign(d=F, eta=l).draw(codes, Keystream(), attribute="x").codes(l), np.int64)
+
+
+def room(F: int, chosen: tuple[int, ...], d: int) -> int:
+    """Equation 9, for ranks 1..F: how many more values the paper counts as possible, going round the circle."""
+    total = 0
+    for i, here in enumerate(chosen):
+        there = chosen[(i + 1) % len(chosen)]
+        gap = there - here if here < there else F - here + there
+        total += max(gap // d - 1, 0)
+    return total
+
+
+def true_room(F: int, chosen: tuple[int, ...], d: int) -> int:
+    """How many more values really fit, at both ends and in between."""
+    inner = sum((b - a) // d - 1 for a, b in pairwise(chosen))
+    return (chosen[0] - 1) // d + inner + (F - chosen[-1]) // d

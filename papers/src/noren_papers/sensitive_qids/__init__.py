@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noren_papers.base import Paper
-from noren_papers.sensitive_qids import closeness, diversity, grounds, histogram, reconstruction, times
+from noren_papers.sensitive_qids import closeness, diversity, grounds, histogram, informed, reconstruction, times
 
 PAPER = Paper(
     key="sensitive-qids",
@@ -20,5 +20,6 @@ PAPER = Paper(
         reconstruction.FIGURE_6,
         histogram.FIGURE_7,
         grounds.CLOSENESS,
+        informed.FIGURE,
     ),
 )

@@ -6,7 +6,6 @@ pairs it takes the one of least expected error. That is the p of the most harmle
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import combinations
 from math import comb, inf, sqrt
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.subset_sums import nearest_sums
+from noren.designs.closeness import nearest_sums
 
 ENUMERATED = 50_000
 
@@ -50,12 +49,12 @@ def worst_distance(counts: NDArray[np.int64], design: DecoyDesign) -> float:
         return float(moved(counts[sets].sum(axis=1) / total, design.rho).max())
     if design.rho == inf:
         return 1 - float(np.sort(counts)[: design.eta].sum()) / total
-    peak = Fraction(total) / Fraction(1 + sqrt(design.rho))
+    peak = total / (1 + sqrt(design.rho))
     occurring = counts[counts > 0]
     absent = design.d - occurring.size
     reached = nearest_sums(occurring, peak)
     sizes = range(max(0, design.eta - absent), min(occurring.size, design.eta) + 1)
-    masses = np.array([float(s) / total for size in sizes for s in reached[size].sums])
+    masses = np.array([s / total for size in sizes for s in reached[size]])
     return float(moved(masses, design.rho).max())
 
 

@@ -60,7 +60,7 @@ def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, li
         printed = {name: algorithm1.printed_design(table.counts(name), t) for name in table.columns}
         settings.append(errors.Setting(t, methods.close_designs(table, t), printed=printed))
     few = bench.pick((0.1, 0.3, 0.5), (0.1, 0.5))
-    found = Measured.of(bench, "t", table, queries, limit, settings, few, more=len(ts))
+    found = Measured.of(bench, "t", table, queries, limit, settings, few)
     audit = audited(bench, table, settings)
     no_rating = "Rating has no form for closeness and is left out, as in the paper."
     return found.result(
@@ -102,7 +102,7 @@ SAID(
 def audited(bench: Bench, table: Coded, settings: Sequence[errors.Setting]) -> pl.DataFrame:
     """For every attribute and t: what each search chose, its worst set, and how many published sets go beyond t."""
     rows: list[dict[str, Any]] = []
-    for setting in settings:
+    for setting in bench.each(settings, lambda one: f"Algorithm 1 at t = {one.x:g}"):
         for series, designs in ((AS_PRINTED, setting.printed or {}), (SAFE, setting.designs)):
             sets = methods.published(table, designs)
             for name, design in designs.items():
@@ -113,7 +113,6 @@ def audited(bench: Bench, table: Coded, settings: Sequence[errors.Setting]) -> p
                     "worst distance": algorithm1.worst_distance(counts, design),
                     "sets beyond t": algorithm1.beyond(counts, design, sets[name].codes(design.eta), setting.x),
                 })  # fmt: skip
-        bench.step(f"Algorithm 1 at t = {setting.x:g}")
     return pl.DataFrame(rows)
 
 

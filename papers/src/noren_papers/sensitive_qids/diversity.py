@@ -14,7 +14,7 @@ from noren.models import EntropyLDiversity, FrequencyLDiversity
 from noren.schema.column import sensitive_quasi_identifier
 from noren.schema.domain import Domain
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Alike, Answer, Claims, Mean, Trend, answer, cannot, judged
+from noren_papers.claims import Answer, Claims, Mean, answer, cannot, count_alike, count_trend, judged
 from noren_papers.relations import span
 from noren_papers.sensitive_qids import decomposition, errors, methods, tables
 from noren_papers.sensitive_qids.errors import (
@@ -206,8 +206,8 @@ def equation_answer(check: pl.DataFrame) -> Answer:
         f"plain linear inversion {span(parts['linear inversion'])} (agreement: within 25%). The equation is that of "
         "linear inversion, not of the iteration, which keeps counts above zero. For growth every two values of l are "
         "compared",
-        Alike(agree),
-        Trend(rising),
+        count_alike(agree),
+        count_trend(rising),
     )
 
 

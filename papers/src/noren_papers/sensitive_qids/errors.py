@@ -23,7 +23,7 @@ from noren.statements import SetCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import Answer, means
-from noren_papers.relations import Along, Compare, Kind, name_place
+from noren_papers.relations import Along, Compare, Kind
 from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
@@ -101,7 +101,7 @@ def distances(
     decomposed: with UAD and GD, which do not depend on the setting.
     """
     rows: list[dict[str, object]] = []
-    for setting in settings:
+    for setting in bench.each(settings, lambda one: f"{table.name}, {one.x:g}"):
         sets = methods.published(table, setting.designs)
         second = None if setting.printed is None else methods.published(table, setting.printed)
         wanted = {size: asked for size, asked in queries.items() if setting.x in only.get(size, (setting.x,))}
@@ -121,7 +121,6 @@ def distances(
                     found[UAD] = methods.apart(table, names)
                 found[RANDOM] = methods.random_table(bench.rng(f"random {names} {setting.x}"), truth.shape, table.n)
                 rows += _measured(setting.x, size, number, names, truth, found)
-            bench.step(f"{table.name}, {setting.x:g}, {size} attributes")
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -202,10 +201,9 @@ class Measured:
     @classmethod
     def of(
         cls, bench: Bench, letter: str, table: Coded, queries: Queries, limit: int, settings: Sequence[Setting],
-        few: Sequence[float], *, more: int = 0, decomposed: bool = False,
+        few: Sequence[float], *, decomposed: bool = False,
     ) -> Measured:  # fmt: skip
-        """few: the settings at which tables of three attributes and more are measured. more: steps that follow."""
-        bench.plan(sum(len(few) if size > 2 else len(settings) for size in queries) + more)
+        """few: the settings at which tables of three attributes and more are measured."""
         rows = distances(bench, table, settings, queries, {3: few, 4: few}, decomposed=decomposed)
         return cls(letter, table, queries, limit, rows, averaged(rows))
 
@@ -253,6 +251,4 @@ LOSES = (
 
 def gains(what: str, frame: pl.DataFrame, keys: Sequence[str] = KEYS) -> tuple[Gain, ...]:
     """Ours over the proposal, on the same releases."""
-    wide = frame.pivot(on="series", index=list(keys), values="distance").filter(pl.col(PROPOSAL) > 0)
-    found = {name_place(keys, row): ratio for *row, ratio in wide.select(*keys, pl.col(OURS) / pl.col(PROPOSAL)).rows()}
-    return Gain.of(what, found, LOSES)
+    return Gain.over(what, frame, keys, OURS, PROPOSAL, "distance", LOSES)

@@ -15,13 +15,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.closeness import search
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, Claims, judged
 from noren_papers.relations import span
 from noren_papers.sensitive_qids import errors, ground_distances, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, proposal_along, than
+from noren_papers.sensitive_qids.search import search
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
 
@@ -47,16 +47,13 @@ def closeness(bench: Bench) -> Result:
         (f"Adult {BY_MATRIX}", _part(adult, RELATED), matrices),
         (f"Census shape {BY_RANK}", census, dict.fromkeys(ranked, None)),
     ]
-    bench.plan(len(parts) * len(ts) * 3)
     rows, audits = [], []
     for place, table, grounds in parts:
         settings = [_setting(table, grounds, t) for t in ts]
         many = {1: len(table.columns), 2: pairs}
         measured = errors.distances(bench, table, settings, errors.choices(bench, table.sizes, many, MOST_CELLS), {})
         rows.append(measured.with_columns(pl.lit(place).alias("place")))
-        for setting in settings:
-            audits += [{"place": place, **row} for row in _audited(table, setting, grounds)]
-            bench.step(f"{place}, sets at t = {setting.x:g}")
+        audits += [{"place": place, **row} for setting in settings for row in _audited(table, setting, grounds)]
     kept = pl.concat(rows).filter(pl.col("series").is_in([PROPOSAL, OURS, PRINTED, RANDOM]))
     sheet = kept.with_columns(pl.col("series").replace({PRINTED: EQUAL}))
     frame = pl.concat(

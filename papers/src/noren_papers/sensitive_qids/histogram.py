@@ -15,7 +15,8 @@ from noren.models import FrequencyLDiversity
 from noren.schema.column import sensitive_quasi_identifier
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import ALMOST, Below, answer, judged
+from noren_papers.claims import ALMOST, Claims
+from noren_papers.relations import Check, Compare
 from noren_papers.sensitive_qids import errors, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PROPOSAL, RATING, VALUE_ADDING
 from noren_papers.sensitive_qids.tables import Coded
@@ -23,18 +24,32 @@ from noren_papers.sensitive_qids.tables import Coded
 PAIR = ("age", "occupation")
 LEVEL = 5
 ORIGINAL = "original"
-CLAIMS = {
-    "sum": "The reconstructed values of every method add up to the number of records.",
-    "biased": "ValueAdding and Rating give far too little in cells above the average and far too much in cells below.",
-    "perfect": "The proposal reconstructs the distribution almost perfectly.",
-}
+BIASED = (VALUE_ADDING, RATING)
+OWN = pl.col("series") == PROPOSAL
+SAID = Claims()
+SAID(
+    "The reconstructed values of every method add up to the number of records.",
+    Check((pl.col("sum") - pl.col("records")).abs() <= 0.5, ("series",), ("sum", "records")),
+)
+SAID(
+    "ValueAdding and Rating give far too little in cells above the average and far too much in cells below.",
+    Compare(BIASED, "much below", 1.0, "cells above average", ()),
+    Compare(BIASED, "much above", 1.0, "cells below average", ()),
+)
+SAID(
+    "The proposal reconstructs the distribution almost perfectly.",
+    Check(
+        pl.col("misplaced") <= ALMOST, ("series",), ("misplaced",), where=OWN,
+        note="half of the L1 distance, as a share of the records; almost: 5%",
+    ),
+    Check(pl.col("correlation") >= 1 - ALMOST, ("series",), ("correlation",), where=OWN, note="almost: 0.95"),
+)  # fmt: skip
 ESTIMATORS = {PROPOSAL: "bayes", VALUE_ADDING: "value-adding", OURS: "likelihood"}
 
 
 def figure_7(bench: Bench) -> Result:
     rows = bench.pick(None, 8_000)
     frame, table = tables.adult_frame(bench, rows).select(PAIR), tables.adult(bench, rows)
-    bench.plan(len(ESTIMATORS) + 2)
     policy = Policy(
         dependence={"most": 1.0},
         attributes={name: sensitive_quasi_identifier() for name in PAIR},
@@ -42,20 +57,19 @@ def figure_7(bench: Bench) -> Result:
         method=Decoys(),
     )
     release = anonymize(frame, policy)
-    bench.step("released")
-    found = {}
-    for series, estimator in ESTIMATORS.items():
-        found[series] = _laid_out(table, release.estimate(PAIR, estimator=estimator).frame)
-        bench.step(series)
+    found = {
+        series: _laid_out(table, release.estimate(PAIR, estimator=ESTIMATORS[series]).frame)
+        for series in bench.each(ESTIMATORS)
+    }
     found[RATING] = methods.spread([methods.rated(table, name, LEVEL) for name in PAIR])
-    bench.step(RATING)
     truth = table.truth(PAIR)
     sheet = _sheet(table, {ORIGINAL: truth, **found})
     facts = _facts(truth, found)
+    judged = facts.with_columns(records=pl.lit(float(table.n)), misplaced=pl.col("L1") / 2)
     return Result(
         {"": sheet, "facts": facts},
         {"": _picture(table, sheet)},
-        _answers(table.n, truth, found),
+        SAID.answered(frame=judged),
         (OURS,),
         {"l": LEVEL, "attributes": list(PAIR), "cells": truth.size, "classes of age": "five years each"},
         (
@@ -107,36 +121,6 @@ def _facts(truth: NDArray[np.float64], found: dict[str, NDArray[np.float64]]) ->
     )
 
 
-def _answers(n: int, truth: NDArray[np.float64], found: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
-    facts = {row["series"]: row for row in _facts(truth, found).to_dicts()}
-    large, small = truth > truth.mean(), truth < truth.mean()
-    sums = {series: row["sum"] for series, row in facts.items()}
-    pairs, shares = [], []
-    for series in (VALUE_ADDING, RATING):
-        less, more = float((found[series] < truth)[large].mean()), float((found[series] > truth)[small].mean())
-        pairs += [(facts[series]["cells above average"], 1.0), (1.0, facts[series]["cells below average"])]
-        shares.append(
-            f"{series}: cells above the average hold {facts[series]['cells above average']:.2f} times their records "
-            f"({less:.0%} of them too few), cells below {facts[series]['cells below average']:.2f} times ({more:.0%} "
-            "too many)"
-        )
-    proposal = facts[PROPOSAL]
-    return {
-        "sum": judged(
-            [abs(value - n) <= 0.5 for value in sums.values()],
-            f"The sums for {n:,} records: " + ", ".join(f"{series} {value:,.1f}" for series, value in sums.items()),
-        ),
-        "biased": answer("; ".join(shares) + " (far: at most half, at least twice)", Below(pairs, much=True)),
-        "perfect": judged(
-            [proposal["L1"] / 2 <= ALMOST, proposal["correlation"] >= 1 - ALMOST],
-            f"The proposal misplaces {proposal['L1'] / 2:.1%} of the records (half of its L1 distance "
-            f"{proposal['L1']:.3f}) and its correlation with the original is {proposal['correlation']:.4f} (almost: 5% "
-            f"misplaced, correlation 0.95); ours {facts[OURS]['L1'] / 2:.1%} and {facts[OURS]['correlation']:.4f}, "
-            f"ValueAdding {facts[VALUE_ADDING]['L1'] / 2:.1%}, Rating {facts[RATING]['L1'] / 2:.1%}",
-        ),
-    }
-
-
 def _gains(facts: pl.DataFrame) -> tuple[Gain, ...]:
     rows = {row["series"]: row for row in facts.to_dicts()}
     ratios = {name: rows[OURS][name] / rows[PROPOSAL][name] for name in ("L1", "L2", "Hellinger")}
@@ -152,4 +136,4 @@ def _picture(table: Coded, sheet: pl.DataFrame) -> Any:
     )  # fmt: skip
 
 
-FIGURE_7 = Figure("7", "Age by occupation on Adult, reconstructed", CLAIMS, figure_7, ("adult",))
+FIGURE_7 = Figure("7", "Age by occupation on Adult, reconstructed", SAID, figure_7, ("adult",))

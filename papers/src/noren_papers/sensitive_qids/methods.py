@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren.designs.closeness import search
-from noren.designs.draw import draw_table
 from noren.engines import Group, Records
 from noren.engines.shuffle import permutation
 from noren.estimates.counts.axes import Axis
@@ -26,6 +24,7 @@ from noren.schema.domain import Domain
 from noren.secret import Keystream
 from noren.statements import SetCells
 from noren.statements.set_cells import mask_dtype
+from noren_papers.sensitive_qids.search import search
 from noren_papers.sensitive_qids.tables import Coded
 
 
@@ -45,7 +44,8 @@ def close_designs(table: Coded, t: float) -> dict[str, DecoyDesign]:
 
 def published(table: Coded, designs: Mapping[str, DecoyDesign]) -> dict[str, SetCells]:
     """One release: a set for every cell of every column, from the library's cryptographic randomness."""
-    return draw_table(designs, table.columns, Keystream())
+    stream = Keystream()
+    return {name: designs[name].draw(codes, stream, attribute=name) for name, codes in table.columns.items()}
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,46 @@ from noren.errors import RequirementNotMet
 from noren.methods import Hilbert, Incognito, Mondrian, Sweep
 from noren.methods.base import ClassMethod
 from noren.metrics.general import GeneralTable, view_of
-from noren.metrics.information import Utility, excess_of_classes, excessive_protection, utility_score, utility_scores
+from noren.metrics.information import Utility, utility_score, utility_scores
 from noren.models import FrequencyLDiversity, Model, RecursiveCLDiversity, TauLDiversity
 from noren.schema.nodes import tree_of
 from noren_papers import draw
-from noren_papers.base import Bench
-from noren_papers.tau_l.judging import Row
+from noren_papers.base import Bench, Gain
+from noren_papers.relations import Compare, Kind
+from noren_papers.tau_l.excess import excess_of_classes, excessive_protection
 from noren_papers.tau_l.sources import SOURCES, Prepared, prepared, touch
+
+Row = dict[str, Any]
+KEYS = ("data", "requirement")
+ZERO_NOTE = "An error of exactly 0 has no place on this scale and no point."
+
+
+def than(
+    one: str, kind: Kind, other: str | Sequence[str], value: str, *, error: str | None = None, **more: Any
+) -> Compare:
+    """One method against others at every requirement that both meet. Means are not mixed over data sets."""
+    return Compare(
+        one, kind, other, value, **{"keys": KEYS, "series": "method", "apart": ("data",)} | more, error=error
+    )
+
+
+def rows_of(frame: pl.DataFrame, method: str, *, empty: bool | None = None) -> list[Row]:
+    """Rows of a method; all, those without a release, or those with one."""
+    found = [row for row in frame.to_dicts() if row["method"] == method]
+    return found if empty is None else [row for row in found if (row["utility"] is None) == empty]
+
+
+def gain(
+    what: str, frame: pl.DataFrame, ours: str, theirs: str, value: str, reason: str = "", *, lost: bool = False
+) -> tuple[Gain, ...]:
+    """Ours over theirs, requirement by requirement. lost: what is missing from 1 is compared."""
+    return Gain.over(what, frame, KEYS, ours, theirs, value, reason, series="method", lost=lost)
+
+
+def mean(values: Sequence[float | None]) -> float:
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if found else float("nan")
+
 
 SWEEP, ONE_D, CLD = "SWEEP", "1DLD", "CLD"
 CHUNKS, MONDRIAN = "SWEEP in chunks (ours)", "Mondrian (ours)"
@@ -97,16 +130,11 @@ def dataset(bench: Bench, name: str) -> Prepared:
     return bench.shared(("tau-l", "data", name), lambda: prepared(bench, name))
 
 
-def settings(bench: Bench, *, steps: bool = True) -> Iterator[tuple[Prepared, float, int, Row]]:
-    """Every data set and representative requirement, with what all sheets say of them. steps: they are the figure's."""
-    if steps:
-        bench.plan(sum(map(len, REQUIREMENTS.values())))
-    for name, asked in REQUIREMENTS.items():
+def settings(bench: Bench) -> Iterator[tuple[Prepared, float, int, Row]]:
+    """Every data set and representative requirement, with what all sheets say of them."""
+    for name, (tau, l) in bench.each((name, one) for name, asked in REQUIREMENTS.items() for one in asked):
         data = dataset(bench, name)
-        for tau, l in asked:
-            yield data, tau, l, {"data": data.title, "requirement": label(tau, l), "tau": tau, "l": l}
-            if steps:
-                bench.step(f"{data.title} {label(tau, l)}")
+        yield data, tau, l, {"data": data.title, "requirement": label(tau, l), "tau": tau, "l": l}
 
 
 def by_requirement(frame: pl.DataFrame, **more: Any) -> Any:
@@ -263,10 +291,11 @@ def sheet(bench: Bench, name: str, asked: Sequence[Requirement], methods: Sequen
     """`figures_of` for every requirement and method, in long form."""
     import polars as pl
 
-    rows = []
-    for tau, l in asked:
-        rows += [figures_of(bench, name, method, tau, l) for method in methods]
-        bench.step(f"{SOURCES[name].title} {label(tau, l)}")
+    rows = [
+        figures_of(bench, name, method, tau, l)
+        for tau, l in bench.each(asked, lambda one: f"{SOURCES[name].title} {label(*one)}")
+        for method in methods
+    ]
     kinds = {"classes": pl.Int64, **dict.fromkeys(NUMBERS, pl.Float64)}
     return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 

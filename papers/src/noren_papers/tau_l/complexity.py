@@ -13,7 +13,7 @@ from noren.methods import Sweep
 from noren.models import TauLDiversity
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import NoWorse, Pair, answer
+from noren_papers.claims import NO_WORSE, Pair, answer, count_below
 from noren_papers.tau_l.common import CHUNK, CHUNKS, SWEEP, dataset, label, random_order, warm
 from noren_papers.tau_l.execution import MORE_WORK, least_seconds
 from noren_papers.tau_l.sources import Prepared
@@ -86,13 +86,13 @@ def _linear(frame: pl.DataFrame, panel: str) -> Any:
     pairs: list[Pair] = [(t / x, s / w) for (w, s), (x, t) in pairwise(places)]
     told = ", ".join(f"{x:,}: {seconds:.3f} s" for x, seconds in places)
     words = "records" if panel == RECORDS else "level vectors"
-    return answer(f"By {words}, {told}; no faster: what each takes grows by no more than 25% a step", NoWorse(pairs))
+    return answer(
+        f"By {words}, {told}; no faster: what each takes grows by no more than 25% a step", count_below(pairs, NO_WORSE)
+    )
 
 
 def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
-    wide = frame.pivot(on="series", index=["panel", "x"], values="seconds").to_dicts()
-    found = {f"{row['x']:,} {row['panel']}": row[CHUNKS] / row[SWEEP] for row in wide}
-    return Gain.of("seconds, SWEEP in chunks over SWEEP", found, MORE_WORK)
+    return Gain.over("seconds, SWEEP in chunks over SWEEP", frame, ("panel", "x"), CHUNKS, SWEEP, "seconds", MORE_WORK)
 
 
 def _picture(frame: pl.DataFrame) -> Any:

@@ -5,6 +5,7 @@ Beside it the strength of (c, l) in terms of (tau, l): Theorem 23's bound on c a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from math import floor
 from typing import Any
@@ -15,14 +16,14 @@ import polars as pl
 from noren.errors import RequirementNotMet
 from noren.methods import Hilbert
 from noren.metrics.information import utility_scores
-from noren.metrics.strength import EligibleRanges, eligible_ranges, strength_table
 from noren.models import FrequencyLDiversity
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Answer, judged
-from noren_papers.relations import listed
+from noren_papers.claims import Answer, Claims, judged
+from noren_papers.relations import Check, listed
 from noren_papers.tau_l.common import REQUIREMENTS, SWEEP, dataset, figures_of, label, made
 from noren_papers.tau_l.sources import SOURCES
+from noren_papers.tau_l.strength import EligibleRanges, eligible_ranges, strength_table
 
 PRINTED: dict[str, tuple[int, int]] = {
     "abalone": (29, 6),
@@ -57,149 +58,66 @@ SIMPLE, RECURSIVE, TAU_L = "simple l", "(c, l) with c = 1", "(tau, l) by SWEEP"
 THEOREM, EXACT = "Theorem 23", "exact (ours)"
 
 
-def table_1(bench: Bench) -> Result:
-    bench.plan(len(PRINTED) + 1)
-    ranges: dict[str, EligibleRanges] = {}
-    rows: list[dict[str, Any]] = []
-    outcomes: list[bool] = []
-    useful: list[str] = []
-    reached: list[str] = []
-    for name, (values, most) in PRINTED.items():
-        source = SOURCES[name]
-        counts = bench.table(source.table)[source.sensitive].value_counts()["count"].to_numpy()
-        found = ranges[name] = eligible_ranges(counts.astype(np.int64))
-        good, words = _borders(bench, name)
-        outcomes += good
-        useful += words
-        reach = {SIMPLE: found.simple, RECURSIVE: found.largest_l(1), TAU_L: _reach(bench, name)}
-        reached.append(f"{source.title} {reach[TAU_L]} instead of {found.simple}")
-        for series, l in reach.items():
-            rows.append(
-                {
-                    "data": source.title, "sensitive": source.sensitive, "records": found.records,
-                    "values": found.values, "values_printed": values, "commonest": found.cumulative[0],
-                    "series": series, "largest_l": l, "largest_simple_l_printed": most,
-                    "smallest_c_at_l_2": found.smallest_c(2),
-                }
-            )  # fmt: skip
-        bench.step(source.title)
-    frame = pl.DataFrame(rows)
-    strength = _strength(ranges)
-    bench.step("strength")
-    pictures = {
-        "": draw.bars(
-            frame, x="data", y="largest_l", series="series", order=(SIMPLE, RECURSIVE, TAU_L), x_title="",
-            title="Table 1. The largest l that a column of secrets allows", y_title="largest l",
-            note="1: no requirement can be met. SWEEP was run with l the number of values.",
-        ),
-        "strength": draw.lines(
-            strength, x="requirement", y="largest_c", series="series", order=(THEOREM, EXACT), ours=(EXACT,),
-            panel="data", ordinal=True, columns=2, shared_y=False, x_title="(tau, l)", y_title="largest c",
-            title="Table 1. Largest c at which (c, m)-diversity guarantees (tau, l), m the number of values",
-            size=(300, 180),
-        ),
-    }  # fmt: skip
-    pairs = _pairs(ranges)
-    ours = (
-        f"The exact strength of (c, l) replaces Theorem 23, whose converse is wrong for tau above 1/l: (c, l) with "
-        f"whole c that are eligible and guarantee a representative requirement: {pairs}. The paper's own way out, "
-        f"general secrets, is drawn beside: SWEEP was run with l the number of values and tau = 1/l "
-        f"and reaches {', '.join(reached)}."
+IS_SIMPLE = pl.col("series") == SIMPLE
+SAID = Claims()
+SAID(
+    "The columns have the printed numbers of different secrets.",
+    Check(pl.col("values") == pl.col("values_printed"), ("data",), ("values", "values_printed"), where=IS_SIMPLE),
+)
+SAID(
+    "The largest simple l is 6 for Abalone, 7 for Adult's occupation, 1 for its salary, 1 for Car and Mushroom, 6 for "
+    "Chess (King-Rook vs. King), 2 for Contraceptive method choice and 3 for Nursery.",
+    Check(pl.col("largest_l") == pl.col("largest_simple_l_printed"), ("data",), ("largest_l",), where=IS_SIMPLE),
+)
+
+
+@SAID("For most data sets of the table any algorithm of simple l-diversity publishes nothing.")
+def _most_empty(frame: pl.DataFrame) -> Answer:
+    none = frame.filter(IS_SIMPLE, pl.col("largest_l") == 1)["data"].to_list()
+    total, every = len(none) + sum(l == 1 for l in ELSEWHERE.values()), len(PRINTED) + len(ELSEWHERE)
+    return judged(
+        [2 * total > every],
+        f"No simple l at all: {len(none)} of the {len(PRINTED)} data sets at hand ({listed(none)}); with the printed "
+        f"figures of the {len(ELSEWHERE)} others {total} of {every}, and these decide",
     )
-    notes = (
-        "Not available, so not counted again: " + ", ".join(ELSEWHERE) + ".",
-        "Stand-ins are made to have the real sets' skew; their numbers of values differ a little."
-        if bench.folder is None
-        else "Abalone's 29 values in the paper are the range 1 to 29; the column of the file is counted here.",
-        _theorem_note(strength),
-    )
-    sheets, used = {"": frame, "strength": strength}, {"data sets": [SOURCES[name].title for name in PRINTED]}
-    return Result(sheets, pictures, _answers(ranges, outcomes, useful), (EXACT,), used, notes, (), ours)
 
 
-def _answers(ranges: dict[str, EligibleRanges], outcomes: list[bool], useful: list[str]) -> dict[str, Answer]:
-    title = {name: SOURCES[name].title for name in PRINTED}
-    values = {name: found.values == PRINTED[name][0] for name, found in ranges.items()}
-    largest = {name: found.simple == PRINTED[name][1] for name, found in ranges.items()}
-    none = [name for name, found in ranges.items() if found.simple == 1]
-    total = len(none) + sum(l == 1 for l in ELSEWHERE.values())
-    skewed = [name for name in none if ranges[name].values > 2]
-    at_one = {name: found.largest_l(1) for name, found in ranges.items()}
-    salary = floor(ranges["adult-salary"].smallest_c(2)) + 1
-    return {
-        "values": judged(
-            list(values.values()),
-            "Values counted: " + ", ".join(f"{title[n]} {ranges[n].values} ({PRINTED[n][0]} printed)" for n in ranges),
-        ),
-        "largest l": judged(
-            list(largest.values()),
-            "Largest simple l counted: "
-            + ", ".join(f"{title[n]} {ranges[n].simple} ({PRINTED[n][1]} printed)" for n in ranges),
-        ),
-        "most empty": judged(
-            [2 * total > len(ranges) + len(ELSEWHERE)],
-            f"No simple l at all: {len(none)} of the {len(ranges)} data sets at hand "
-            f"({listed([title[n] for n in none])}); with the printed figures of the {len(ELSEWHERE)} others "
-            f"{total} of {len(ranges) + len(ELSEWHERE)}, and these decide",
-        ),
-        "whatever the number": judged(
-            [bool(skewed)],
-            "More than two values and yet no simple l: "
-            + listed(
-                [f"{title[n]} ({ranges[n].values} values, the commonest {ranges[n].cumulative[0]:.0%})" for n in skewed]
-            ),
-        ),
-        "one over the commonest": judged(
-            outcomes,
-            "The 1-D algorithm was run at floor(1/f1), where it must publish, and one above, where it must refuse; "
-            "tables: " + listed(useful, 8),
-        ),
-        "(c, l) narrow": judged(
-            [2 * at_one[name] <= found.values for name, found in ranges.items()],
-            "Largest l with c = 1: " + ", ".join(f"{title[n]} {l} of {ranges[n].values}" for n, l in at_one.items())
-            + "; narrow is at most half of the values",
-        ),
-        "salary": judged(
-            [salary == 4],
-            f"f1/f2 = {ranges['adult-salary'].smallest_c(2):.3f}, so the smallest whole c at l = 2 is {salary}",
-        ),
-        "one limits the other": judged(
-            [all(a <= b for a, b in pairwise(r.recursive)) for r in ranges.values()],
-            "The c that must be exceeded never falls with l; Adult, occupation: "
-            + ", ".join(f"l = {l}: {c:.2f}" for l, c in list(enumerate(ranges["adult"].recursive, 2))[::3]),
-        ),
-        "example": _example(),
-        "positive disclosure": _disclosure(),
-    }  # fmt: skip
+@SAID("A range can be very narrow however many different secrets there are.")
+def _skewed(frame: pl.DataFrame) -> Answer:
+    found = frame.filter(IS_SIMPLE, pl.col("largest_l") == 1, pl.col("values") > 2).to_dicts()
+    told = [f"{row['data']} ({row['values']} values, the commonest {row['commonest']:.0%})" for row in found]
+    return judged([bool(found)], f"More than two values and yet no simple l: {listed(told)}")
 
 
-def _reach(bench: Bench, name: str) -> int:
-    """The number of values, if SWEEP really publishes for it with the smallest tau; else 1."""
-    m = dataset(bench, name).values
-    return m if figures_of(bench, name, SWEEP, 1 / m, m)["utility"] is not None else 1
+SAID(
+    "The largest simple l is 1 over the share of the commonest secret, rounded down: it falls as that share grows.",
+    Check(
+        pl.col("published") == pl.col("possible"), ("data", "l"), ("classes", "quasi-identifiers keep"),
+        note="the 1-D algorithm was run at floor(1/f1), where it must publish, and one above, where it must refuse",
+    ),
+    of="borders",
+)  # fmt: skip
+SAID(
+    "The eligible ranges for (c, l) are very narrow too.",
+    Check(
+        2 * pl.col("largest_l") <= pl.col("values"), ("data",), ("largest_l", "values"),
+        where=pl.col("series") == RECURSIVE, note="narrow is at most half of the values",
+    ),
+)  # fmt: skip
+SAID(
+    "With salary as the secret Adult needs c of 4 or more at l = 2.",
+    Check(
+        pl.col("smallest_c_at_l_2").floor() == 3, ("data",), ("smallest_c_at_l_2",),
+        where=IS_SIMPLE & (pl.col("data") == SOURCES["adult-salary"].title), note="c is a whole number above f1/f2",
+    ),
+)  # fmt: skip
+SAID(
+    "The secrets' distribution limits l where c is fixed and c where l is fixed.",
+    Check(pl.col("c_rises_with_l"), ("data",), ("smallest_c_at_l_2",), where=IS_SIMPLE, note="c never falls with l"),
+)
 
 
-def _borders(bench: Bench, name: str) -> tuple[list[bool], list[str]]:
-    """Run 1DLD at floor(1/f1), where it must publish, and one above, where it must refuse."""
-    data = dataset(bench, name)
-    most = data.coded.n // int(data.counts.max())
-    outcomes, words = [], []
-    for l, possible in ((most, True), (most + 1, False)):
-        if l < 2:
-            continue
-        try:
-            table, _ = made(
-                bench, data, Hilbert(l=l, blind=False), FrequencyLDiversity(on=data.sensitive, l=l), f"border {l}"
-            )
-        except RequirementNotMet:
-            outcomes.append(not possible)
-            continue
-        outcomes.append(possible)
-        quasi = utility_scores(table).quasi or 0.0
-        words.append(f"{data.title} l = {l} in {len(table.sizes)} classes, quasi-identifiers keep {quasi:.2f}")
-    return outcomes, words
-
-
+@SAID("For the twelve patients c = 3 and l = 2 is the only eligible (c, l) (Example 4).")
 def _example() -> Answer:
     """Example 4: (3, 2) as the only eligible (c, l) of the twelve patients."""
     found = eligible_ranges(list(PATIENTS.values()))
@@ -218,6 +136,7 @@ def _recursive(secrets: tuple[str, ...], c: float, l: int) -> bool:
     return len(counts) >= l and counts[0] < c * sum(counts[l - 1 :])
 
 
+@SAID("Simple 2-diversity still tells two secrets of Bob's with 0.9, (3, 2)-diversity one with 0.714 (Example 4).")
 def _disclosure() -> Answer:
     counts = {
         key: sorted((parts[0].count(value) for value in set(parts[0])), reverse=True) for key, parts in CLASSES.items()
@@ -228,6 +147,81 @@ def _disclosure() -> Answer:
         f"In Bob's class of table (c) the two commonest secrets hold {two:.3f}, in that of table (b) the commonest "
         f"holds {one:.3f}",
     )
+
+
+def table_1(bench: Bench) -> Result:
+    ranges: dict[str, EligibleRanges] = {}
+
+    def limits(name: str) -> Iterator[dict[str, Any]]:
+        source, (values, most) = SOURCES[name], PRINTED[name]
+        counts = bench.table(source.table)[source.sensitive].value_counts()["count"].to_numpy()
+        found = ranges[name] = eligible_ranges(counts.astype(np.int64))
+        reach = {SIMPLE: found.simple, RECURSIVE: found.largest_l(1), TAU_L: _reach(bench, name)}
+        for series, l in reach.items():
+            yield {
+                "data": source.title, "sensitive": source.sensitive, "records": found.records,
+                "values": found.values, "values_printed": values, "commonest": found.cumulative[0],
+                "series": series, "largest_l": l, "largest_simple_l_printed": most,
+                "smallest_c_at_l_2": found.smallest_c(2),
+                "c_rises_with_l": all(a <= b for a, b in pairwise(found.recursive)),
+            }  # fmt: skip
+
+    frame = bench.sweep([{"name": name} for name in PRINTED], limits).drop("name")
+    borders = pl.DataFrame([row for name in PRINTED for row in _borders(bench, name)], infer_schema_length=None)
+    strength = _strength(ranges)
+    pictures = {
+        "": draw.bars(
+            frame, x="data", y="largest_l", series="series", order=(SIMPLE, RECURSIVE, TAU_L), x_title="",
+            title="Table 1. The largest l that a column of secrets allows", y_title="largest l",
+            note="1: no requirement can be met. SWEEP was run with l the number of values.",
+        ),
+        "strength": draw.lines(
+            strength, x="requirement", y="largest_c", series="series", order=(THEOREM, EXACT), ours=(EXACT,),
+            panel="data", ordinal=True, columns=2, shared_y=False, x_title="(tau, l)", y_title="largest c",
+            title="Table 1. Largest c at which (c, m)-diversity guarantees (tau, l), m the number of values",
+            size=(300, 180),
+        ),
+    }  # fmt: skip
+    reached = frame.filter(pl.col("series") == TAU_L).select("data", "largest_l").rows()
+    ours = (
+        f"The exact strength of (c, l) replaces Theorem 23, whose converse is wrong for tau above 1/l: (c, l) with "
+        f"whole c that are eligible and guarantee a representative requirement: {_pairs(ranges)}. The paper's own way "
+        f"out, general secrets, is drawn beside: SWEEP was run with l the number of values and tau = 1/l and reaches "
+        f"{', '.join(f'{data} {l}' for data, l in reached)}."
+    )
+    notes = (
+        "Not available, so not counted again: " + ", ".join(ELSEWHERE) + ".",
+        "Stand-ins are made to have the real sets' skew; their numbers of values differ a little."
+        if bench.folder is None
+        else "Abalone's 29 values in the paper are the range 1 to 29; the column of the file is counted here.",
+        "Theorem 23 is sufficient but not necessary: where its line is lower, a larger c is enough.",
+    )
+    sheets = {"": frame, "strength": strength, "borders": borders}
+    answers, used = SAID.answered(frame=frame, borders=borders), {"data sets": frame["data"].unique().to_list()}
+    return Result(sheets, pictures, answers, (EXACT,), used, notes, (), ours)
+
+
+def _reach(bench: Bench, name: str) -> int:
+    """The number of values, if SWEEP really publishes for it with the smallest tau; else 1."""
+    m = dataset(bench, name).values
+    return m if figures_of(bench, name, SWEEP, 1 / m, m)["utility"] is not None else 1
+
+
+def _borders(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
+    """1DLD at floor(1/f1), where it must publish, and one above, where it must refuse."""
+    data = dataset(bench, name)
+    most = data.coded.n // int(data.counts.max())
+    for l in (most, most + 1):
+        if l < 2:
+            continue
+        need = FrequencyLDiversity(on=data.sensitive, l=l)
+        row = {"data": data.title, "l": l, "possible": l == most, "published": True}
+        try:
+            table, _ = made(bench, data, Hilbert(l=l, blind=False), need, f"border {l}")
+        except RequirementNotMet:
+            yield row | {"published": False, "classes": None, "quasi-identifiers keep": None}
+            continue
+        yield row | {"classes": len(table.sizes), "quasi-identifiers keep": utility_scores(table).quasi or 0.0}
 
 
 def _strength(ranges: dict[str, EligibleRanges]) -> pl.DataFrame:
@@ -263,33 +257,11 @@ def _pairs(ranges: dict[str, EligibleRanges]) -> str:
     return "; ".join(texts)
 
 
-def _theorem_note(strength: pl.DataFrame) -> str:
-    wide = strength.pivot(on="series", index=["data", "requirement"], values="largest_c").drop_nulls()
-    wider = wide.filter(pl.col(EXACT) > pl.col(THEOREM) * (1 + 1e-9)).to_dicts()
-    said = listed([f"{r['data']} {r['requirement']} c to {r[EXACT]:.2f} instead of {r[THEOREM]:.2f}" for r in wider], 5)
-    many = f"in {len(wider)} of {len(wide)} requirements a larger c is enough"
-    return f"Theorem 23 is sufficient but not necessary: {many}: {said}."
-
-
 FIGURES: tuple[Figure, ...] = (
     Figure(
         "table-1",
         "Eligible ranges of UCI data sets",
-        {
-            "values": "The columns have the printed numbers of different secrets.",
-            "largest l": "The largest simple l is 6 for Abalone, 7 for Adult's occupation, 1 for its salary, 1 for Car "
-            "and Mushroom, 6 for Chess (King-Rook vs. King), 2 for Contraceptive method choice and 3 for Nursery.",
-            "most empty": "For most data sets of the table any algorithm of simple l-diversity publishes nothing.",
-            "whatever the number": "A range can be very narrow however many different secrets there are.",
-            "one over the commonest": "The largest simple l is 1 over the share of the commonest secret, rounded down: "
-            "it falls as that share grows.",
-            "(c, l) narrow": "The eligible ranges for (c, l) are very narrow too.",
-            "salary": "With salary as the secret Adult needs c of 4 or more at l = 2.",
-            "one limits the other": "The secrets' distribution limits l where c is fixed and c where l is fixed.",
-            "example": "For the twelve patients c = 3 and l = 2 is the only eligible (c, l) (Example 4).",
-            "positive disclosure": "Simple 2-diversity still tells two secrets of Bob's with 0.9, (3, 2)-diversity one "
-            "with 0.714 (Example 4).",
-        },
+        SAID,
         table_1,
         data=("adult", "nursery", "car", "cmc", "abalone", "mushroom", "chess"),
     ),

@@ -14,10 +14,9 @@ import polars as pl
 from noren.errors import RequirementNotMet
 from noren.methods import Hilbert, Incognito, Sweep
 from noren.metrics.information import utility_score
-from noren.metrics.strength import eligible_ranges, strength_table
 from noren.models import FrequencyLDiversity, RecursiveCLDiversity, TauLDiversity
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import ALMOST, Alike, Answer, Below, Claims, answer, judged
+from noren_papers.claims import ALMOST, MUCH, Answer, Claims, answer, count_alike, count_below, judged
 from noren_papers.relations import Compare, listed
 from noren_papers.tau_l.common import (
     BOTH,
@@ -25,21 +24,26 @@ from noren_papers.tau_l.common import (
     CHUNKS,
     CLD,
     DIRECT,
+    KEYS,
     ONE_D,
     REQUIREMENTS,
     SWEEP,
+    Row,
     by_requirement,
     cld,
     dataset,
+    gain,
     label,
     release_of,
+    rows_of,
     settings,
+    than,
     view,
     warm,
 )
-from noren_papers.tau_l.judging import KEYS, Row, gain, rows_of, than
 from noren_papers.tau_l.protection import ALL_PUBLISH, parameters
 from noren_papers.tau_l.sources import Prepared
+from noren_papers.tau_l.strength import eligible_ranges, strength_table
 
 METHODS = (SWEEP, ONE_D, CLD, CHUNKS, DIRECT)
 GRADUAL = 3.0
@@ -170,7 +174,7 @@ def _identical(frame: pl.DataFrame) -> Answer:
     return answer(
         f"The search over all (c, l) is the same for every requirement and choosing among its tables adds little: "
         f"{'; '.join(texts)}; the same is within 5%",
-        Alike(compared, ALMOST),
+        count_alike(compared, ALMOST),
     )
 
 
@@ -217,7 +221,7 @@ def _theory(bench: Bench) -> Answer:
     """Tables of the weakest (c, l) and l that guarantee (tau, l) beside those of the brute-force search."""
     method = Incognito(loss="height")
     compared, texts, nothing = [], [], 0
-    for data, tau, l, _ in settings(bench, steps=False):
+    for data, tau, l, _ in settings(bench):
         found = release_of(bench, data.name, CLD, tau, l)
         if found is None:
             continue
@@ -236,7 +240,7 @@ def _theory(bench: Bench) -> Answer:
         f"Best table of a (c, l) that guarantees (tau, l) beside that of the search: {listed(texts, 8)}; none is "
         f"eligible for {nothing} requirements that the search meets, which counts as much less, as does at most "
         "half. 1DLD's guarantee is l itself, which its search finds too",
-        Below(compared, much=True),
+        count_below(compared, MUCH),
     )
 
 

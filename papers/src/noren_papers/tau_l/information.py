@@ -16,28 +16,33 @@ from noren.methods import Mondrian
 from noren.metrics.information import utility_score
 from noren.models import RecursiveCLDiversity
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Claims, answer, cannot, judged
+from noren_papers.claims import MUCH, Answer, Claims, answer, cannot, count_below, judged
 from noren_papers.relations import listed
 from noren_papers.tau_l.common import (
     BOTH,
     CHUNKS,
     CLD,
+    KEYS,
     MONDRIAN,
     ONE_D,
     PAPERS,
     REQUIREMENTS,
     SUPPRESSED,
     SWEEP,
+    Row,
     by_requirement,
     dataset,
+    gain,
     grid,
     made,
+    mean,
     release_of,
+    rows_of,
     scored,
     settings,
     sheet,
+    than,
 )
-from noren_papers.tau_l.judging import KEYS, Row, gain, mean, rows_of, than
 from noren_papers.tau_l.protection import (
     PLANE,
     SEARCH_NOTE,
@@ -90,7 +95,7 @@ def _would_be_worse(bench: Bench, frame: pl.DataFrame) -> Answer:
                 taken.append(row["utility"])
                 rest.append(mean(others))
         texts.append(f"{method} keeps {mean(taken):.3f}, its other tables that satisfy {mean(rest):.3f} on average")
-    return answer("; ".join(texts) + "; much less is at most half", Below(compared, much=True))
+    return answer("; ".join(texts) + "; much less is at most half", count_below(compared, MUCH))
 
 
 def _correlation(bench: Bench, frame: pl.DataFrame) -> Answer:
@@ -136,7 +141,6 @@ PLANE_SAID("The more excessive protection, the less utility.")(_correlation)
 
 
 def _plane(bench: Bench, name: str, title: str) -> Result:
-    bench.plan(2 * len(grid(bench, name)))
     frame = pl.concat([plane(bench, name), sheet(bench, name, grid(bench, name), (SUPPRESSED,))])
     pictures = {part: tiles(frame, value, _title(title, part), "utility", WITH_STARS) for part, value in PARTS.items()}
     used, notes = parameters(bench, name), (SUM_NOTE, SEARCH_NOTE)
@@ -155,7 +159,7 @@ SAID("The more excessive protection, the less utility.")(_correlation)
 def _global(bench: Bench) -> Answer:
     """CLD's own (c, l), met by local recoding instead: Mondrian beside Incognito under one requirement."""
     compared, texts, seen = [], [], set()
-    for data, tau, l, _ in settings(bench, steps=False):
+    for data, tau, l, _ in settings(bench):
         found = release_of(bench, data.name, CLD, tau, l)
         if found is None or (data.name, found.chosen) in seen:
             continue
@@ -165,7 +169,9 @@ def _global(bench: Bench) -> Answer:
         local = utility_score(made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")[0])
         compared.append((found.utility.total, local))
         texts.append(f"{data.title} ({found.chosen}) {local:.3f} beside {found.utility.total:.3f}")
-    return answer(f"The same (c, l) met by local recoding (Mondrian) and by CLD: {listed(texts, 8)}", Below(compared))
+    return answer(
+        f"The same (c, l) met by local recoding (Mondrian) and by CLD: {listed(texts, 8)}", count_below(compared)
+    )
 
 
 @SAID("How much quasi-identifiers and secrets count plays no significant role.")
@@ -215,7 +221,6 @@ def _rises(bench: Bench, frame: pl.DataFrame) -> Answer:
 
 
 def figure_16(bench: Bench) -> Result:
-    bench.plan(2 * sum(map(len, REQUIREMENTS.values())))
     stars = [sheet(bench, name, asked, (SUPPRESSED,)) for name, asked in REQUIREMENTS.items()]
     frame = pl.concat([representative(bench), *stars])
     pictures = {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.metrics.classification import random_leaves
 from noren.metrics.general import GeneralTable
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Answer, Claims, Facts, Mean, Some, answer, judged
+from noren_papers.claims import Answer, Claims, Mean, answer, any_of, count_facts, judged
 from noren_papers.tau_l.common import (
     BOTH,
     CHUNKS,
@@ -25,13 +25,15 @@ from noren_papers.tau_l.common import (
     ONE_D,
     SWEEP,
     Published,
+    Row,
     by_requirement,
     dataset,
+    gain,
     release_of,
     settings,
+    than,
 )
 from noren_papers.tau_l.counts import likely_shares
-from noren_papers.tau_l.judging import Row, gain, than
 from noren_papers.tau_l.sources import Prepared
 from noren_papers.tau_l.trees import accuracy, learn
 
@@ -188,7 +190,7 @@ def _shape(frame: pl.DataFrame) -> Answer:
     return answer(
         f"From weak to strong: {curves}; between neighbouring requirements the two move into different directions "
         f"{sum(apart)} of {len(apart)} times; once is enough",
-        Some(Facts(apart)),
+        any_of(count_facts(apart)),
     )
 
 

@@ -18,12 +18,14 @@ from noren_papers.tau_l.common import (
     ONE_D,
     SWEEP,
     Published,
+    Row,
     by_requirement,
     dataset,
+    gain,
     release_of,
     settings,
+    than,
 )
-from noren_papers.tau_l.judging import Row, gain, than
 from noren_papers.tau_l.learning import columns_of, drawn
 from noren_papers.tau_l.sources import Prepared
 

@@ -9,12 +9,13 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Claims, answer, judged
+from noren_papers.claims import MUCH, Answer, Claims, answer, count_below, judged
 from noren_papers.relations import Check, answer_from, listed
 from noren_papers.tau_l.common import (
     CHUNK,
     CHUNKS,
     CLD,
+    KEYS,
     MONDRIAN,
     ONE_D,
     PAPERS,
@@ -23,11 +24,13 @@ from noren_papers.tau_l.common import (
     by_requirement,
     c_grid,
     dataset,
+    gain,
     grid,
     label,
+    rows_of,
     sheet,
+    than,
 )
-from noren_papers.tau_l.judging import KEYS, gain, rows_of, than
 
 PLANE = (*PAPERS, CHUNKS)
 LINES = (*PAPERS, CHUNKS, MONDRIAN)
@@ -95,7 +98,6 @@ PLANE_SAID(
 
 
 def _plane(bench: Bench, name: str, title: str) -> Result:
-    bench.plan(len(grid(bench, name)))
     frame = plane(bench, name)
     pictures = {"": tiles(frame, "excess", title, "least excess", PLANE)}
     answers = PLANE_SAID.answered(frame=frame)
@@ -128,7 +130,7 @@ def _many_more(frame: pl.DataFrame, planes: pl.DataFrame) -> Answer:
     return answer(
         f"Requirements without a table here and in the planes of figures 9 and 10: 1DLD {sides[0][0]:g} and "
         f"{sides[0][1]:g}, CLD {sides[1][0]:g} and {sides[1][1]:g}; many more is at least twice as many",
-        Below([(here, there) for here, there in sides], much=True),
+        count_below([(here, there) for here, there in sides], MUCH),
     )
 
 
@@ -170,7 +172,6 @@ def _over_protect(frame: pl.DataFrame) -> Answer:
 
 
 def figure_11(bench: Bench) -> Result:
-    bench.plan(sum(len(grid(bench, name)) + len(asked) for name, asked in REQUIREMENTS.items()))
     frame = representative(bench)
     planes = pl.concat([plane(bench, name) for name in REQUIREMENTS])
     titles = {

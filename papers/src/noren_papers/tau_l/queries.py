@@ -25,13 +25,14 @@ from noren_papers.tau_l.common import (
     ONE_D,
     PAPERS,
     SWEEP,
+    ZERO_NOTE,
+    Row,
     by_requirement,
     dataset,
     label,
     release_of,
     settings,
 )
-from noren_papers.tau_l.judging import ZERO_NOTE, Row
 
 LIKELY = "SWEEP by likelihood (ours)"
 """SWEEP's table read with the likelihood of every column instead of leaves that count alike."""
@@ -338,9 +339,8 @@ def _small(frame: pl.DataFrame) -> Answer:
 
 
 def _dimensions(bench: Bench) -> Result:
-    bench.plan(len(BOTH) * len(LINES))
     rows: list[dict[str, Any]] = []
-    for name, (tau, l) in CHOSEN.items():
+    for name, (tau, l) in bench.each(CHOSEN.items(), lambda one: one[0]):
         found = {method: errors(bench, name, method, tau, l) for method in LINES}
         for method, one in found.items():
             for s in workload(bench, name).queries:
@@ -349,7 +349,6 @@ def _dimensions(bench: Bench) -> Result:
                     row_of(bench, name, method, tau, l) | {"dimensions": s} | compared(mine, sweeps)
                     | {"queries": None if mine is None else len(mine)}
                 )  # fmt: skip
-            bench.step(f"{dataset(bench, name).title} {method}")
     frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(panel=pl.format("{} {}", "data", "requirement"))
     places = pl.format("{} dimensions", "dimensions")
     picture = draw.lines(

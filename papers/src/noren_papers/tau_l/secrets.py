@@ -14,9 +14,22 @@ from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Claims, judged
 from noren_papers.relations import Check, answer_from
-from noren_papers.tau_l.common import BOTH, CLD, ONE_D, REQUIREMENTS, SWEEP, dataset, label, release_of, settings
+from noren_papers.tau_l.common import (
+    BOTH,
+    CLD,
+    KEYS,
+    ONE_D,
+    REQUIREMENTS,
+    SWEEP,
+    ZERO_NOTE,
+    Row,
+    dataset,
+    gain,
+    label,
+    release_of,
+    settings,
+)
 from noren_papers.tau_l.counts import likely_shares
-from noren_papers.tau_l.judging import ZERO_NOTE, Row
 
 LIKELY = "SWEEP by likelihood (ours)"
 SMALL = 0.05
@@ -173,10 +186,9 @@ def _frequent(frame: pl.DataFrame) -> Answer:
 
 def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
     """Mean error of single secrets, by likelihood over leaves that count alike."""
-    mean = frame.group_by("data", "requirement", "method", maintain_order=True).agg(pl.col("error").mean())
-    wide = mean.pivot(on="method", index=["data", "requirement"], values="error")
-    found = {f"{row['data']} {row['requirement']}": row[LIKELY] / row[SWEEP] for row in wide.to_dicts() if row[SWEEP]}
-    return Gain.of("error of counting single secrets", found, "not explained; hardly any secret is generalised there")
+    mean = frame.group_by(*KEYS, "method", maintain_order=True).agg(pl.col("error").mean())
+    reason = "not explained; hardly any secret is generalised there"
+    return gain("error of counting single secrets", mean, LIKELY, SWEEP, "error", reason)
 
 
 FIGURES = (Figure("21", "counts of single sensitive values", SAID, _compute, BOTH),)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from noren.metrics.strength import eligible_ranges
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Claims
-from noren_papers.relations import Check, Compare, listed
-from noren_papers.tau_l.common import CHUNKS, SUPPRESSED, SWEEP, dataset, label, sheet
-from noren_papers.tau_l.judging import KEYS, gain, rows_of
+from noren_papers.relations import Check, Compare
+from noren_papers.tau_l.common import CHUNKS, KEYS, SUPPRESSED, SWEEP, dataset, gain, label, sheet
+from noren_papers.tau_l.strength import eligible_ranges
 
 SMALL: dict[str, tuple[tuple[float, int], ...]] = {
     "adult-salary": ((0.7, 2), (0.6, 2), (0.5, 2)),
@@ -40,7 +38,6 @@ def figure_13(bench: Bench) -> Result:
         data = dataset(bench, name)
         l = eligible_ranges(data.counts).simple + 1
         asked[name] = ((1 / l if 1 / l >= 0.3 else round(1 / l + 0.005, 2), l),)
-    bench.plan(sum(map(len, asked.values())))
     frame = pl.concat([sheet(bench, name, wanted, METHODS) for name, wanted in asked.items()])
     small = frame.filter(pl.col("data").is_in([dataset(bench, name).title for name in SMALL]))
     case = pl.format("{} {}", "data", "requirement")
@@ -64,21 +61,9 @@ def figure_13(bench: Bench) -> Result:
             "Contraception (contraceptive method choice) has 2. The paper prints the requirement of Adult alone.",
             "Mushroom has eight of its 22 attributes as quasi-identifiers (the lattice of all is too large to walk), "
             "Abalone sex, length, diameter and height.",
-            _rising_note(small),
         ),
         gain("information lost, SWEEP in chunks over SWEEP", frame, CHUNKS, SWEEP, "utility", OTHER_ORDER, lost=True),
     )
-
-
-def _rising_note(small: pl.DataFrame) -> str:
-    """Requirements that become stronger while the measure says that more is left."""
-    rows = rows_of(small, SWEEP, empty=False)
-    rising = [
-        f"{a['data']} {a['requirement']} {a['utility']:.2f}, {b['requirement']} {b['utility']:.2f}"
-        for a, b in pairwise(rows)
-        if a["data"] == b["data"] and a["l"] == b["l"] and a["tau"] > b["tau"] and a["utility"] < b["utility"]
-    ]
-    return f"Stronger requirements that leave more, because more secrets are generalised: {listed(rising)}."
 
 
 def _parameters(bench: Bench, asked: dict[str, tuple[tuple[float, int], ...]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ PAPER = Paper(
         Figure("1", "MSE against g", groups.SAID_1, groups.figure_1, ("occupations", "census income")),
         Figure("2", "MSE against l", groups.SAID_2, groups.figure_2, ("occupations", "census income")),
         Figure("3", "MSE against s", groups.SAID_3, groups.figure_3, ("occupations", "census income")),
-        Figure("4", "Adult: settings that can be anonymised and mean MSE", adult.CLAIMS_4, adult.figure_4, ("adult",)),
+        Figure("4", "Adult: settings that can be anonymised and mean MSE", adult.SAID_4, adult.figure_4, ("adult",)),
         Figure("5", "Relationship by gender at l = 2", adult.CLAIMS_5, adult.figure_5, ("adult",)),
         Figure("time", "Estimation time", clock.CLAIMS, clock.figure_time, ("adult",)),
     ),

@@ -9,7 +9,8 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import ALMOST, Answer, Below, answer, cannot, error_of, judged
+from noren_papers.claims import ALMOST, Claims, answer, count_below, error_of, judged
+from noren_papers.relations import Check, Compare
 from noren_papers.untouched_qids.groups import G, S
 from noren_papers.untouched_qids.methods import (
     EACH,
@@ -21,7 +22,6 @@ from noren_papers.untouched_qids.methods import (
     OURS_NOTE,
     PAPERS,
     PROPOSAL,
-    SERIES,
     codes_of,
     from_sets,
     gains,
@@ -44,12 +44,36 @@ LEVELS = tuple(range(2, 11))
 COMPARED = (OURS, *PAPERS)
 """The series of figure 4: the paper's methods, and ours from the same sets."""
 OVER = {"mse": "settings that it can do", "mse_common": "settings that all can do"}
-CLAIMS_4 = {
-    "cannot": "Mondrian, TP and Anatomy sometimes cannot be run because the eligibility requirement does not hold.",
-    "only": "The proposal needs no eligibility: it cannot be run only where l exceeds the number of sensitive values.",
-    "share": "The proposal can be run in a larger share of the settings than the other methods.",
-    "smallest": "Averaged over all settings, the proposal has the smallest MSE.",
-}
+SETTING = ("data", "l")
+SAID_4 = Claims()
+SAID_4(
+    "Mondrian, TP and Anatomy sometimes cannot be run because the eligibility requirement does not hold.",
+    Check(
+        pl.col("possible") < pl.col("settings"), ("series",), ("possible", "settings"),
+        where=pl.col("series").is_in(OTHERS),
+    ),
+    Check(
+        pl.col("refused, eligible") == 0, ("series",), ("refused, eligible",), where=pl.col("series") == PROPOSAL,
+        note="settings refused though no sensitive value has more than 1/l of the records",
+    ),
+)  # fmt: skip
+SAID_4(
+    "The proposal needs no eligibility: it cannot be run only where l exceeds the number of sensitive values.",
+    Check(
+        pl.col("possible") == (pl.col("l") <= pl.col("values")), SETTING, where=pl.col("series") == PROPOSAL,
+        note="where l is the number of values, every set is the whole domain and says nothing",
+    ),
+    of="sheet",
+)  # fmt: skip
+SAID_4(
+    "The proposal can be run in a larger share of the settings than the other methods.",
+    Compare(PROPOSAL, "above", OTHERS, "share", ()),
+)
+SAID_4(
+    "Averaged over all settings, the proposal has the smallest MSE.",
+    Compare(PROPOSAL, "below", OTHERS, "mse_common", (), note="over the settings that all four can do"),
+    Compare(PROPOSAL, "below", OTHERS, "mse", (), note="each over its own settings"),
+)
 CLAIMS_5 = {
     "follows": "The proposal recovers the distribution of relationship for men and for women at l = 2.",
     "closest": "Of the four methods the proposal's histogram is the one most like the original.",
@@ -61,9 +85,8 @@ def figure_4(bench: Bench) -> Result:
     frame = adult(bench)
     levels = bench.pick(LEVELS, (2, 10))
     count = bench.pick(10, 3)
-    bench.plan(len(ADULT_COLUMNS))
     sheets = []
-    for place in range(1, len(ADULT_COLUMNS) + 1):
+    for place in bench.each(range(1, len(ADULT_COLUMNS) + 1), lambda one: ADULT_COLUMNS[one - 1]):
         source = adult_with(frame, place)
         table = codes_of(bench, source)
         rng = np.random.default_rng([2015, place])
@@ -74,9 +97,12 @@ def figure_4(bench: Bench) -> Result:
                 "commonest": float(np.bincount(table.codes[source.secret]).max() / table.records), "l": level,
             }  # fmt: skip
             sheets.append(measured(bench, source, level, asked, keys, COMPARED, keep=False))
-        bench.step(f"{source.name}: {source.secret}")
     sheet = pl.concat(sheets).with_columns(pl.col("mse").is_not_null().alias("possible"))
     overview = _overview(sheet)
+    eligible = pl.col("commonest") * pl.col("l") <= 1 + 1e-12
+    refused = pl.lit(sheet.filter(pl.col("series").is_in(OTHERS) & ~pl.col("possible") & eligible).height).alias(
+        "refused, eligible"
+    )
     shares = draw.bars(
         overview.with_columns(pl.lit(f"l = {levels[0]} to {levels[-1]}").alias("what")),
         x="what", y="share", series="series", ours=[OURS], order=COMPARED,
@@ -93,7 +119,7 @@ def figure_4(bench: Bench) -> Result:
     return Result(
         sheets={"": overview, "settings": sheet.drop(EACH)},
         pictures={"": shares, "mse": errors},
-        answers=_answers_4(sheet, overview),
+        answers=SAID_4.answered(frame=overview.with_columns(refused), sheet=sheet),
         gains=gains(sheet.filter(pl.col("l") < pl.col("values")), ("data", "l")),
         ours_series=(OURS,),
         parameters={"l": list(levels), "g": G, "s": S, "questions per setting": count},
@@ -137,52 +163,9 @@ def _overview(sheet: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _answers_4(sheet: pl.DataFrame, overview: pl.DataFrame) -> dict[str, Answer]:
-    line = {row["series"]: row for row in overview.to_dicts()}
-    refused = sheet.filter(pl.col("series").is_in(OTHERS) & ~pl.col("possible"))
-    ineligible = refused.filter(pl.col("commonest") * pl.col("l") > 1 + 1e-12)
-    others = ", ".join(f"{name} {line[name]['settings'] - line[name]['possible']}" for name in OTHERS)
-    cannot = judged(
-        [*(line[name]["possible"] < line[name]["settings"] for name in OTHERS), refused.height == ineligible.height],
-        f"of {line[PROPOSAL]['settings']} settings could not be run: {others}; in {ineligible.height} of these "
-        f"{refused.height} cases the commonest sensitive value has more than 1/l of the records",
-    )
-    mine = sheet.filter(pl.col("series") == PROPOSAL)
-    beyond = mine.filter(pl.col("l") > pl.col("values"))
-    whole = mine.filter(pl.col("l") == pl.col("values"))
-    same = mine.select(pl.col("possible") == (pl.col("l") <= pl.col("values"))).to_series()
-    only = judged(
-        same.to_list(),
-        f"the proposal could not be run in {int((~mine['possible']).sum())} settings, l exceeds the number of values "
-        f"in {beyond.height}; in {whole.height} more l equals it, and every set is the whole domain and says nothing",
-    )
-    shares = ", ".join(f"{name} {line[name]['share']:.0%}" for name in PAPERS)
-    useful = line[PROPOSAL]["possible"] - whole.height
-    share = judged(
-        [line[PROPOSAL]["share"] > line[name]["share"] for name in OTHERS],
-        f"share of settings: {shares}; without l = |S| the proposal has {useful / line[PROPOSAL]['settings']:.0%}",
-    )
-    return {"cannot": cannot, "only": only, "share": share, "smallest": _smallest_mean(line)}
-
-
-def _smallest_mean(line: dict[str, dict[str, Any]]) -> Answer:
-    told = ", ".join(f"{name} {_number(line[name]['mse'])}" for name in PAPERS)
-    shared = line[PROPOSAL]["common"]
-    if not shared or line[PROPOSAL]["mse_common"] is None:
-        return cannot(f"mean MSE, each over its own settings: {told}; no setting can be done by all four")
-    common = ", ".join(f"{name} {_number(line[name]['mse_common'])}" for name in PAPERS)
-    by_size = ", ".join(f"{name} {_number(line[name]['mse_true_total_common'])}" for name in PAPERS)
-    return answer(
-        f"mean MSE over the {shared} settings that all four can do: {common} (all divided by the true group size "
-        f"instead: {by_size}); each over its own settings: {told}",
-        Below([(line[PROPOSAL][mean], line[name][mean]) for mean in ("mse_common", "mse") for name in OTHERS]),
-    )
-
-
 def figure_5(bench: Bench) -> Result:
     source = adult_with(adult(bench), ADULT_COLUMNS.index("relationship") + 1)
     level = 2
-    bench.plan(len(SERIES) - 1)
     table = codes_of(bench, source)
     genders = table.labels["sex"]
     asked = [Question({"sex": np.eye(len(genders))[place]}) for place in range(len(genders))]
@@ -211,7 +194,9 @@ def figure_5(bench: Bench) -> Result:
         "men and for women",
     )
     able = [name for name in OTHERS if name in off]
-    closest = answer(f"mean error of a share, by method: {told}", Below([(off[PROPOSAL][1], off[n][1]) for n in able]))
+    closest = answer(
+        f"mean error of a share, by method: {told}", count_below([(off[PROPOSAL][1], off[n][1]) for n in able])
+    )
     missing = [name for name in OTHERS if name not in off]
     note = (
         (f"{', '.join(missing)} cannot be run: one relationship has more than half of the records.",) if missing else ()
@@ -231,12 +216,10 @@ def _histograms(bench: Bench, source: Source, table: Coded, asked: list[Question
     """What each method says of every question; a method that cannot be run is left out."""
     out: dict[str, Any] = {}
     release = published(bench, source, level, PROPOSAL)
-    bench.step(PROPOSAL)
     if release is not None:
         out |= from_sets(release, table, source, asked, bench.rng("folds"))
     for name in (*OTHERS, LEAST_LOSS):
         counts = histograms(bench, source, level, name, asked)
-        bench.step(name)
         if counts is not None:
             out[name] = counts
     return out
@@ -251,7 +234,3 @@ def _distance(truth: Any, estimate: Any) -> tuple[float, float]:
     """Largest and mean absolute difference of shares."""
     gap = _gaps(truth, estimate)
     return float(gap.max()), float(gap.mean())
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2e}"

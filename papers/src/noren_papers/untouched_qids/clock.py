@@ -12,7 +12,7 @@ import polars as pl
 from noren.release.release import Release
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Below, answer
+from noren_papers.claims import answer, count_below
 from noren_papers.datasets import Used
 from noren_papers.untouched_qids.groups import G, S
 from noren_papers.untouched_qids.methods import OURS, PROPOSAL, publish
@@ -35,9 +35,8 @@ CLAIMS = {
 def figure_time(bench: Bench) -> Result:
     copies, repeats = bench.pick(100, 10), bench.pick(3, 2)
     frame = adult(bench)
-    bench.plan(2 * len(ASKED))
     rows: list[dict[str, Any]] = []
-    for secret, level in ASKED.items():
+    for secret, level in bench.each(ASKED.items()):
         quasi = tuple(name for name in QUASI if name != secret)
         plain = frame.select([*quasi, secret])
         table = coded(plain, plain.columns)
@@ -53,7 +52,6 @@ def figure_time(bench: Bench) -> Result:
                     {"sensitive": secret, "l": level, "records": source.frame.height, "copies": times, "series": name,
                      "seconds": float(np.mean(timed)), "questions": len(timed)}
                 )  # fmt: skip
-            bench.step(f"{secret}, {source.frame.height:,} records")
     digest = hashlib.sha256(frame.select(list(dict.fromkeys([*QUASI, *ASKED]))).write_csv().encode()).hexdigest()
     remark = "checksum of one copy in the columns used"
     bench.note(Used(f"adult x {copies}", "generated", copies * frame.height, len({*QUASI, *ASKED}), digest, remark))
@@ -80,12 +78,12 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
     records = max(sheet["records"].to_list())
     strict = LARGE / 10
     answers = {
-        "adult": answer(f"{one:.3f} s on average; the paper's figure is {SMALL} s", Below([(one, SMALL)])),
+        "adult": answer(f"{one:.3f} s on average; the paper's figure is {SMALL} s", count_below([(one, SMALL)])),
         "hundred": answer(
             f"{many:.3f} s on average with {records:,} records, {many / one:.0f} times as long for {copies} times the "
             f"records (the paper's figures: {LARGE / SMALL:.0f} times, or {strict / SMALL:.0f} if the text lost a "
             f"decimal point); asked for at most {strict:g} s, the stricter reading",
-            Below([(many, strict)]),
+            count_below([(many, strict)]),
         ),
     }
     picture = draw.lines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,13 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Result
-from noren_papers.claims import Alike, Answer, Below, Claims, Mean, answer, paired
+from noren_papers.claims import Answer, Claims, Mean, answer, count_alike, count_below, paired
 from noren_papers.relations import Along, Compare
 from noren_papers.untouched_qids.methods import (
     EACH,
     METHODS_NOTE,
     OTHERS,
     OUR_SERIES,
-    OURS,
     OURS_NOTE,
     PAPERS,
     PROPOSAL,
@@ -40,10 +40,6 @@ CHART: Mapping[str, Any] = {
 }  # fmt: skip
 NOTES = (OCC_NOTE, SAL_NOTE, HISTOGRAM_NOTE, LATE_NOTE, METHODS_NOTE, OURS_NOTE)
 FEWER = "The paper asks 1,000 questions a setting; here all methods answer the same {count}."
-AS_MANY = (
-    "All methods answer the same {count:,} questions a setting (1,000 in the paper), but '{ours}', which answers "
-    "the first {few}; where it is compared, it is by these."
-)
 
 
 def _smallest(x: str, where: pl.Expr | None = None) -> Compare:
@@ -87,7 +83,7 @@ def _decoys_explain(frame: pl.DataFrame, sources: Sequence[Source]) -> Answer:
     return answer(
         f"the same groups are asked at every l, so only the sets differ; {'; '.join(words)} from the variance of "
         "linear inversion (about: within 25%)",
-        Alike(pairs),
+        count_alike(pairs),
     )
 
 
@@ -107,7 +103,7 @@ def _records_explain(frame: pl.DataFrame) -> Answer:
         kept = frame.filter((pl.col("data") == data) & (pl.col("series") == PROPOSAL)).sort("s")
         records = kept["mean_group"][-1] / kept["mean_group"][0]
         first, last = (Mean(kept["mse"][at], kept["standard_error"][at] or 0.0) for at in (0, -1))
-        claims.append(Below([(1.0, records), (last, first)]))
+        claims.append(count_below([(1.0, records), (last, first)]))
         words.append(
             f"{data}: groups {records:.2f} times as large, the proposal's MSE divided by {first.value / last.value:.2f}"
         )
@@ -120,13 +116,14 @@ SAID_3("The proposal's MSE is below that of all other methods for every s.", _sm
 def figure_1(bench: Bench) -> Result:
     sources = [whole.first(d) for d in (3, 5, 7) for whole in (occ(bench), sal(bench))]
     asked = {one.name: bench.pick(range(1, len(one.quasi)), range(1, len(one.quasi), 2)) for one in sources}
-    bench.plan(sum(map(len, asked.values())) + 2)
-    sheets = []
-    for one in sources:
-        for g in asked[one.name]:
-            sheets.append(_setting(bench, one, g, S, L, {"data": one.name, "qids": len(one.quasi), "g": g}))
-            bench.step(f"{one.name}, g = {g}")
-    sheet, size = pl.concat(sheets), _larger(bench)
+    settings = [(one, g) for one in sources for g in asked[one.name]]
+    sheet, size = (
+        pl.concat(
+            _setting(bench, one, g, S, L, {"data": one.name, "qids": len(one.quasi), "g": g}, _count(bench))
+            for one, g in bench.each(settings, lambda one: f"{one[0].name}, g = {one[1]}")
+        ),
+        _larger(bench),
+    )
     return _result(
         bench, sheet, "g",
         draw.bars(
@@ -145,7 +142,7 @@ def figure_1(bench: Bench) -> Result:
 
 
 def figure_2(bench: Bench) -> Result:
-    levels, many = bench.pick(LEVELS, (5, 10, 15)), _many(bench)
+    levels, many = bench.pick(LEVELS, (5, 10, 15)), bench.pick(250, 8)
     sources, sheet = _along(bench, "l", levels, lambda one, l: _setting(bench, one, G, S, l, {}, many))
     missing = sheet.filter(pl.col("mse").is_null())
     stopped = sorted({(row["data"], row["l"]) for row in missing.to_dicts()})
@@ -163,14 +160,14 @@ def figure_2(bench: Bench) -> Result:
             note=f"g = {G}, s = {S}; a method that cannot reach l has no point",
         ),
         SAID_2.answered(frame=sheet, sources=sources),
-        {"l": list(levels), "questions": many, "of ours": _count(bench)},
-        (note, AS_MANY.format(count=many, few=_count(bench), ours=OURS)),
+        {"l": list(levels), "questions": many},
+        (note, FEWER.format(count=many)),
     )  # fmt: skip
 
 
 def figure_3(bench: Bench) -> Result:
     values = bench.pick(SELECTIVITIES, (0.04, 0.07, 0.1))
-    _, sheet = _along(bench, "s", values, lambda one, s: _setting(bench, one, G, s, L, {}))
+    _, sheet = _along(bench, "s", values, lambda one, s: _setting(bench, one, G, s, L, {}, _count(bench)))
     return _result(
         bench, sheet, "s",
         draw.lines(
@@ -188,14 +185,11 @@ def _along(
 ) -> tuple[list[Source], pl.DataFrame]:
     """OCC-5 and SAL-5 at every value of x."""
     sources = [occ(bench).first(5), sal(bench).first(5)]
-    bench.plan(len(sources) * len(values))
-    sheets = []
-    for one in sources:
-        for value in values:
-            keys = [pl.lit(one.name).alias("data"), pl.lit(value).alias(x)]
-            sheets.append(setting(one, value).select(*keys, pl.all()))
-            bench.step(f"{one.name}, {x} = {value}")
-    return sources, pl.concat(sheets)
+    settings = bench.each(product(sources, values), lambda one: f"{one[0].name}, {x} = {one[1]}")
+    return sources, pl.concat(
+        setting(one, value).select(pl.lit(one.name).alias("data"), pl.lit(value).alias(x), pl.all())
+        for one, value in settings
+    )
 
 
 def _result(
@@ -223,22 +217,16 @@ def _count(bench: Bench) -> int:
     return bench.pick(40, 5)
 
 
-def _many(bench: Bench) -> int:
-    """As many as the paper asks: for methods whose answers are counted, not fitted."""
-    return bench.pick(1_000, 8)
-
-
 def _setting(
-    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], many: int | None = None,
-) -> pl.DataFrame:  # fmt: skip
+    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], count: int
+) -> pl.DataFrame:
     """One setting, asked the same questions whatever l and whichever figure wants it; the first ones are the same for
     every number of them."""
-    count = _count(bench) if many is None else many
 
     def make() -> pl.DataFrame:
         rng = np.random.default_rng([2015, g, round(1000 * s), *source.name.encode()])
         asked, _ = questions(codes_of(bench, source), source.quasi, g, s, count, rng)
-        return measured(bench, source, l, asked, {}, few=_count(bench))
+        return measured(bench, source, l, asked, {})
 
     found = bench.shared(("untouched", "mse", source.name, source.origin, g, s, l, count, bench.quick), make)
     return found.select([pl.lit(value).alias(name) for name, value in keys.items()] + [pl.all()])
@@ -251,13 +239,12 @@ def _sizes(bench: Bench) -> tuple[int, ...]:
 def _larger(bench: Bench) -> pl.DataFrame:
     """OCC-5 and SAL-5 on tables of other sizes, up to the paper's."""
     out = []
-    for whole in (occ(bench), sal(bench)):
+    for whole in bench.each((occ(bench), sal(bench)), lambda one: f"{one.name}-5 at other sizes"):
         for records in _sizes(bench):
             one = whole.first(5).drawn(records, bench.rng(f"size {whole.name} {records}"))
             rng = np.random.default_rng([2015, *one.name.encode()])
             asked, _ = questions(codes_of(bench, one), one.quasi, G, S, bench.pick(20, 4), rng)
             out.append(measured(bench, one, L, asked, {"data": one.name, "records": records}))
-        bench.step(f"{whole.name}-5 at other sizes")
     return pl.concat(out)
 
 

@@ -70,7 +70,7 @@ def _places(column: pl.Series, labels: Sequence[str]) -> NDArray[np.int64]:
 
 def asked_values(size: int, g: int, s: float) -> int:
     """Equation 12: how many values of an attribute a question names."""
-    return min(size, ceil(size * s ** (1 / (g + 1))))
+    return int(min(size, ceil(size * s ** (1 / (g + 1)))))
 
 
 def questions(

@@ -1,19 +1,15 @@
-"""The table as an adversary with the exact data would see it: raw values as numbers, nothing binned, nothing merged.
+"""The exact raw table as an adversary sees it: unique people, and people without near neighbours.
 
 Texts that write the same value are one value (160.0 and 160); missing cells equal each other, and nothing else.
 
-Who is alone with what: combinations of columns in which nobody else has a person's values.
-
 A *minimal sample unique* (MSU) of a row is a combination that makes its person alone while no part of it does. SUDA2
-(Manning, Haglin, Keane 2008) finds them all and scores a row by them: an MSU of s of ATT columns weighs
-prod_{i=s}^{M} (ATT - i) where combinations of up to M columns are looked at (Elliot et al. 2005), so that few columns
-weigh most. Whoever is alone with some columns is alone with more, so a combination is asked only for the rows that no
-part of it has made alone: those that are then alone are its MSUs, and no other check of minimality is needed.
+(Manning, Haglin, Keane 2008) scores a row by its MSUs: one of s of ATT columns weighs prod_{i=s}^{M} (ATT - i) where
+combinations of up to M columns are looked at (Elliot et al. 2005). Whoever is alone with some columns is alone with
+more, so a combination is asked only for the rows that no part of it has made alone: those that are then alone are its
+MSUs, and no other check of minimality is needed.
 
-Linking by distance: who is alone within a small interval around the own numbers.
-
-An adversary who knows an income or a date only roughly still finds a person whom nobody is near. The interval reaches
-a share of the column's standard deviation to both sides, in all columns at once (as sdcMicro's `dRisk`).
+Linking by distance finds people whom nobody is near: an interval reaches a share of the column's standard deviation to
+both sides, in all columns at once (as sdcMicro's `dRisk`).
 """
 
 from __future__ import annotations
@@ -22,16 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.audit.people import Texts, read_texts
 from noren.errors import DataError, suggest_columns
+from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.kinds import CALENDAR, NUMERIC, Kind, as_number, reader, sniff
 from noren.sources.source import Source
-from noren.statements.encode import as_dictionary
 
 
 @dataclass(frozen=True)
@@ -51,22 +47,22 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class RawTable:
-    """All rows, and whose they are."""
+    """All rows of the raw table, and their persons."""
 
     name: str
     n: int
     columns: tuple[RawColumn, ...]
     people: NDArray[np.int64] | None = None
-    """(n,) the number of every row's person; None where every row is a person of its own."""
+    """(n,) the number of every row's person; None where every row is a different person."""
     households: NDArray[np.int64] | None = None
 
     @property
     def persons(self) -> int:
-        """How many people there are."""
+        """Return the number of people."""
         return self.n if self.people is None else int(self.people.max()) + 1
 
     def person_of(self, rows: NDArray[np.bool_]) -> int:
-        """How many people have one of these rows."""
+        """Return how many people have one of these rows."""
         return int(rows.sum()) if self.people is None else len(np.unique(self.people[rows]))
 
 
@@ -86,35 +82,23 @@ def read_raw(
             f"{source.name}: there is no column {', '.join(map(repr, absent))}.",
             hint=suggest_columns(wanted, source.columns),
         )
-    parts: dict[str, list[tuple[Any, NDArray]]] = {name: [] for name in wanted}
-    for batch in source.batches(wanted):
-        for name in wanted:
-            parts[name].append(as_dictionary(batch.column(name), name))
-    n = sum(len(places) for _, places in parts[wanted[0]]) if wanted else 0
+    read = read_texts(source, wanted)
+    n = len(read[wanted[0]][1]) if wanted else 0
     if not n:
         raise DataError(f"{source.name}: it has a header but no rows.", hint="Give a table with at least one record.")
-    columns = tuple(_column(name, parts[name], declared.get(name), decimal) for name in names)
+    columns = tuple(_column(name, *read[name], declared.get(name), decimal) for name in names)
     return RawTable(
         source.name,
         n,
         columns,
-        _numbered([parts[name] for name in people_key], "person") if people_key else None,
-        _numbered([parts[household]], "household") if household else None,
+        _numbered([read[name] for name in people_key], "person") if people_key else None,
+        _numbered([read[household]], "household") if household else None,
     )
 
 
-def _texts(parts: Sequence[tuple[Any, NDArray]]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct texts of a whole column, and every row's; -1 where it is missing."""
-    known: dict[str, int] = {}
-    found = []
-    for texts, places in parts:
-        table = np.array([*(known.setdefault(text, len(known)) for text in texts.to_pylist()), -1], np.int64)
-        found.append(table[places])
-    return list(known), np.concatenate(found)
-
-
-def _column(name: str, parts: Sequence[tuple[Any, NDArray]], declared: Column | None, decimal: str | None) -> RawColumn:
-    texts, places = _texts(parts)
+def _column(
+    name: str, texts: Sequence[str], places: NDArray[np.int64], declared: Column | None, decimal: str | None
+) -> RawColumn:
     mark = (declared.decimal if declared is not None else None) or decimal
     present = np.bincount(places[places >= 0], minlength=len(texts)) > 0
     seen = [text for text, there in zip(texts, present.tolist(), strict=True) if there]
@@ -137,29 +121,22 @@ def _column(name: str, parts: Sequence[tuple[Any, NDArray]], declared: Column | 
     return RawColumn(name, codes, d, int(gone.sum()), kind, numbers)
 
 
-def _numbered(columns: Sequence[Sequence[tuple[Any, NDArray]]], what: str) -> NDArray[np.int64]:
-    """The number of every row's person or household, from 0 on."""
-    key: NDArray[np.int64] | None = None
-    for parts in columns:
-        texts, places = _texts(parts)
-        if (places < 0).any():
-            raise DataError(f"the key of a {what} is missing in some records.", hint=f"Every {what} needs one.")
-        key = places if key is None else key * len(texts) + places
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    assert key is not None
-    return key.astype(np.int64)
+def _numbered(columns: Sequence[Texts], what: str) -> NDArray[np.int64]:
+    """Number every row's person or household from 0."""
+    if any((places < 0).any() for _, places in columns):
+        raise DataError(f"the key of a {what} is missing in some records.", hint=f"Every {what} needs one.")
+    return row_numbers([places for _, places in columns], [len(texts) for texts, _ in columns], len(columns[0][1]))
 
 
 MOST_COLUMNS = 4
 """Columns of a combination, unless more are asked for."""
 MOST_COMBINATIONS = 1_500
 """Combinations that are looked at; beyond, they are of fewer columns, and the result says so."""
-ROOM = 1 << 62
 
 
 @dataclass(frozen=True)
 class Combination:
-    """Columns, and how many people are alone with their values in them."""
+    """A combination of columns, and the number of people who are unique in it."""
 
     columns: tuple[str, ...]
     alone: int
@@ -170,12 +147,12 @@ class Combination:
 
 @dataclass(frozen=True)
 class Uniques:
-    """What every combination of columns gives away."""
+    """The unique people in every combination of columns."""
 
     size: int
     """Columns of the largest combinations that were looked at."""
     combinations: tuple[Combination, ...]
-    """All of them, those that most people are alone with first."""
+    """All of them, those that most people are unique with first."""
     scores: NDArray[np.float64]
     """(n,) the SUDA score of every row; 0 for one without an MSU."""
     contributions: NDArray[np.float64]
@@ -185,7 +162,7 @@ class Uniques:
 
 
 def reach(columns: int, most: int) -> int:
-    """The largest size of combinations up to `most` whose number can be afforded."""
+    """Return the largest size of combinations, up to `most`, that can be computed."""
     most = min(most, columns)
     while most > 1 and sum(comb(columns, size) for size in range(1, most + 1)) > MOST_COMBINATIONS:
         most -= 1
@@ -193,12 +170,12 @@ def reach(columns: int, most: int) -> int:
 
 
 def weight(size: int, columns: int, most: int) -> float:
-    """What an MSU adds to the score of its row."""
+    """Return the SUDA score that a minimal sample unique adds to its row."""
     return float(prod(columns - i for i in range(size, min(most, columns - 1) + 1)))
 
 
 def find_uniques(table: RawTable, most: int = MOST_COLUMNS) -> Uniques:
-    """Every combination of up to `most` columns, from single columns on."""
+    """Count the unique people in every combination of up to `most` columns, beginning with single columns."""
     count = len(table.columns)
     most = reach(count, most)
     scores, shares = np.zeros(table.n), np.zeros(count)
@@ -230,23 +207,15 @@ def find_uniques(table: RawTable, most: int = MOST_COLUMNS) -> Uniques:
 
 
 def joined(table: RawTable, chosen: Sequence[int], rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """One number per row that is the same where all chosen columns are."""
-    key, room = np.zeros(table.n if rows is None else len(rows), np.int64), 1
-    for i in chosen:
-        column = table.columns[i]
-        codes = column.codes if rows is None else column.codes[rows]
-        if room * column.d >= ROOM:
-            values, key = np.unique(key, return_inverse=True)
-            key, room = key.reshape(-1).astype(np.int64), len(values)
-        key = key * column.d + codes
-        room *= column.d
-    return key
+    """Number rows so that equal rows in the chosen columns have the same number."""
+    columns = [table.columns[i] for i in chosen]
+    codes = [column.codes if rows is None else column.codes[rows] for column in columns]
+    return row_numbers(codes, [column.d for column in columns], table.n if rows is None else len(rows))
 
 
 def class_sizes(table: RawTable, chosen: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many people each class has, and every row's class."""
-    _, of = np.unique(joined(table, chosen), return_inverse=True)
-    of = of.reshape(-1)
+    """Return the number of people of each class, and every row's class."""
+    of = joined(table, chosen)
     if table.people is None:
         return np.bincount(of), of
     pairs = np.unique(of * np.int64(table.persons) + table.people)
@@ -254,7 +223,7 @@ def class_sizes(table: RawTable, chosen: Sequence[int]) -> tuple[NDArray[np.int6
 
 
 def _alone(table: RawTable, chosen: Sequence[int], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these rows are in a class of one person."""
+    """Return which of these rows are in a class of one person."""
     import polars as pl
 
     key = pl.Series("k", joined(table, chosen, rows))
@@ -266,7 +235,7 @@ def _alone(table: RawTable, chosen: Sequence[int], rows: NDArray[np.int64]) -> N
 
 
 def dis_scores(scores: NDArray[np.float64], sizes: NDArray[np.int64], columns: int, fraction: float) -> NDArray:
-    """SUDA scores as chances that a match is right, if the table is a sample of this fraction (Elliot 2006).
+    """Turn SUDA scores into probabilities that a match is right, for a sampling fraction (Elliot 2006).
 
     Data intrusion simulation (Skinner and Elliot 2002) gives the mean chance from the uniques and the pairs of the
     table; the scores say how it is spread over the rows, as sdcMicro does it.
@@ -292,7 +261,7 @@ FIRST = 4
 
 @dataclass(frozen=True)
 class Near:
-    """Numeric columns, and how many people are alone near their values."""
+    """Numeric columns, and the number of people without a near neighbour in them."""
 
     columns: tuple[str, ...]
     within: float
@@ -301,7 +270,8 @@ class Near:
 
 
 def near(table: RawTable, within: float = WITHIN) -> list[Near]:
-    """Every numeric column by itself, every pair, and all together. A person with a missing number has no distance."""
+    """Count people without near neighbours in every numeric column, every pair, and all together. A person with a
+    missing number is not counted."""
     numeric = [i for i, column in enumerate(table.columns) if column.numbers is not None and not _is_code(column)]
     asked: list[tuple[int, ...]] = [(i,) for i in numeric]
     if len(numeric) > 2:
@@ -317,12 +287,12 @@ def near(table: RawTable, within: float = WITHIN) -> list[Near]:
 
 
 def _is_code(column: RawColumn) -> bool:
-    """Whether whole numbers are so few that they are names of categories rather than amounts."""
+    """Return whether a column of whole numbers has so few values that they are probably categories."""
     return column.kind == "integer" and column.d <= FEW
 
 
 def lonely(table: RawTable, chosen: Sequence[int], within: float) -> NDArray[np.bool_]:
-    """Which rows have nobody else's row in the interval around them."""
+    """Return the rows that have nobody else's row in the interval around them."""
     from scipy.spatial import cKDTree
 
     out = np.zeros(table.n, np.bool_)

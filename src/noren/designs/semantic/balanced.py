@@ -1,4 +1,4 @@
-"""The design whose sets betray least: the smallest possible worst belief in a member under a uniform prior.
+"""The design with the smallest possible worst belief in a member under a uniform prior.
 
 Where no flat design exists, some member of some set must be likelier than 1/l. Which design keeps the largest such
 belief smallest is a linear programme for each bound tau: with Y(T, i) the mass that values of kind i put on sets of
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs.draw import unfair
 from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.law import Law, RowKernel, list_sets
 
@@ -38,7 +39,8 @@ AVERAGED = 6
 
 
 class Types(NamedTuple):
-    """Kinds of values, types of sets as rows of ascending kinds, and the chance of each type for a value of a kind."""
+    """Kinds of values, types of sets as rows of ascending kinds, and the probability of each type for a value of a
+    kind."""
 
     kind: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -49,14 +51,14 @@ class Types(NamedTuple):
         return np.bincount(self.kind, minlength=int(self.kind.max()) + 1)
 
     def beliefs(self) -> NDArray[np.float64]:
-        """P(member of the kind | a set of the type) under a uniform prior."""
+        """Return P(member of the kind | a set of the type) under a uniform prior."""
         mass = self.chances * self.sizes[self.rows]
         return np.asarray(mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The design found, the largest belief under it, and what no design of this kind can go below."""
+    """A balanced design, the largest belief under it, and a lower bound for designs of this kind."""
 
     types: Types
     worst: float
@@ -64,21 +66,21 @@ class Solution:
 
 
 def least_belief(compatibility: Compatibility, l: int) -> float:
-    """What no design can go below: 1/l, and the share of values of which a set holds one at most."""
+    """Return a lower bound of the worst belief: 1/l, and the share of values of which a set can contain only one."""
     F, chain = compatibility.F, compatibility.chain
     widest = chain.widest() if chain is not None else int(np.bincount(kinds_of(compatibility)).max())
     return max(1 / l, widest / F)
 
 
 def kinds_of(compatibility: Compatibility) -> NDArray[np.int64]:
-    """The kind of every value: those compatible with the same others are of one kind, numbered as they first occur."""
+    """Number the kinds of values: values with the same compatible values are of one kind."""
     _, first, number = np.unique(compatibility.pairs, axis=0, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[number.ravel()])
 
 
 def balance(compatibility: Compatibility, l: int, most: float = 0.0) -> Solution | None:
-    """The design of least worst belief, or one that permits `most` where that is more; None where the programme would
-    be too large."""
+    """Return the design of smallest worst belief, or one that permits `most` if that is larger; None if the programme
+    is too large."""
     kind = kinds_of(compatibility)
     kinds, first = np.unique(kind, return_index=True)
     if len(kinds) > MOST_KINDS:
@@ -119,7 +121,7 @@ class _Programme:
         ).tocsr()
 
     def solved(self, tau: float, cost: NDArray[np.float64] | None = None) -> NDArray[np.float64] | None:
-        """Masses under which no belief exceeds tau; None where there are none."""
+        """Return masses under which no belief exceeds tau; None if there are none."""
         from scipy.optimize import linprog
         from scipy.sparse import identity
 
@@ -135,7 +137,7 @@ class _Programme:
         return np.asarray(found.x).reshape(self.rows.shape) if found.status == 0 else None
 
     def spread(self, kind: NDArray[np.int64], tau: float) -> Types:
-        """A design within tau that draws many types: the mean of several solutions, freed from rounding."""
+        """Return a design within tau that draws many types: the mean of several solutions, corrected for rounding."""
         rng = np.random.default_rng(0)  # not secret: it decides which of equally good designs is published
         tau = min(1.0, tau * (1 + EXACTNESS / 4))
         found = [self.solved(tau, rng.random(self.rows.size)) for _ in range(AVERAGED)]
@@ -152,24 +154,25 @@ class _Programme:
 def check_types(
     compatibility: Compatibility, l: int, rows: Sequence[Sequence[int]], odds: Sequence[Sequence[float]]
 ) -> None:
-    """Types are of l kinds that may stand together, each once, and every value has some with total chance 1."""
+    """Check that types consist of l distinct compatible kinds, and that the probabilities of every kind sum to 1."""
     kinds, first = np.unique(kinds_of(compatibility), return_index=True)
     if {len(row) for row in (*rows, *odds)} != {l} or len(rows) != len(odds):
         raise ValueError(f"types and chances are rows of {l}")
     types, chances = np.array(rows, np.int64), np.array(odds, float)
     if types.min() < 0 or types.max() >= len(kinds) or len(np.unique(types, axis=0)) != len(types):
-        raise ValueError("types name kinds of values, each type once")
+        raise ValueError("each type must list kinds of values, and occur once")
     pairs = compatibility.pairs[np.ix_(first, first)]
     for a, b in combinations(range(l), 2):
         if not (pairs[types[:, a], types[:, b]] & (types[:, a] < types[:, b])).all():
-            raise ValueError("a type holds kinds that may stand together, in ascending order")
+            raise ValueError("a type must list compatible kinds in ascending order")
     sums = np.bincount(types.ravel(), chances.ravel(), len(kinds))
     if not (chances >= 0).all() or not (np.abs(sums - 1) < 1e-9).all():
-        raise ValueError("the chances of a kind sum to 1")
+        raise ValueError("the chances of a kind must sum to 1")
 
 
 class Balanced(Law):
-    """A type of sets by the published chances of the truth's kind, then one value of every other kind, uniformly.
+    """The law of the balanced design: draw a type by the published probabilities of the true value's kind, then one
+    value of every other kind, uniformly.
 
     A draw rounds the chance of a type to 2^-52; the choice inside a kind is exact.
     """
@@ -183,7 +186,7 @@ class Balanced(Law):
 
     @cached_property
     def _each(self) -> NDArray[np.float64]:
-        """P(R | v) of a set of every type, for a member of each of its kinds."""
+        """Return P(R | v) of a set of every type, for a member of each of its kinds."""
         count = self.sizes[self.types.rows].prod(axis=1, dtype=float)
         return np.asarray(self.types.chances * self.sizes[self.types.rows] / count[:, None])
 
@@ -197,14 +200,12 @@ class Balanced(Law):
         return out
 
     def _numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of every row's type; -1 for one that is never drawn."""
+        """Return the type of every row; -1 for one that is never drawn."""
         known, both = len(self.types.rows), np.concatenate([self.types.rows, rows])
-        key = both[:, 0]
-        for column in both.T[1:]:
-            key = np.unique(key, return_inverse=True)[1] * len(self.sizes) + column
-        order = np.argsort(key[:known])
-        place = np.searchsorted(key[:known], key[known:], sorter=order).clip(max=known - 1)
-        return np.asarray(np.where(key[:known][order[place]] == key[known:], order[place], -1))
+        number = np.unique(both, axis=0, return_inverse=True)[1].ravel()
+        out = np.full(len(both), -1)
+        out[number[:known]] = np.arange(known)
+        return out[number[known:]]
 
     def words(self) -> int:
         return 2 + self.l
@@ -228,8 +229,7 @@ class Balanced(Law):
             sought = (own.astype(np.uint64) << np.uint64(52)) + chance
             drawn = rows[number[np.searchsorted(steps, sought, side="right")]]
             product = wide[:, 2 : 2 + l] * self.sizes[drawn].astype(np.uint64)
-            unfair = np.uint64(1 << 32) % self.sizes[drawn].astype(np.uint64)
-            again = ((product & np.uint64((1 << 32) - 1)) < unfair) & (drawn != own[:, None])
+            again = unfair(product, self.sizes[drawn]) & (drawn != own[:, None])
             picked = self.members[self.starts[drawn] + (product >> np.uint64(32)).astype(np.int64)]
             out[:] = np.sort(np.where(drawn == own[:, None], codes[:, None], picked), axis=1)
             return np.flatnonzero(again.any(axis=1))
@@ -237,19 +237,11 @@ class Balanced(Law):
         return draw
 
     def inclusion(self) -> NDArray[np.float64]:
-        kinds = len(self.sizes)
-        table = np.zeros((kinds, kinds))
-        for own in range(self.l):
-            for other in range(self.l):
-                if other != own:
-                    where = (self.types.rows[:, own], self.types.rows[:, other])
-                    np.add.at(table, where, self.types.chances[:, own])
-        out = (table / self.sizes[None, :])[np.ix_(self.types.kind, self.types.kind)]
-        np.fill_diagonal(out, 1.0)
-        return np.asarray(out)
+        """Compute inclusion probabilities as second moments of scores that are 1 for one value."""
+        return self.second_moments(np.eye(self.F)).T
 
     def worst_posterior(self, prior: NDArray[np.float64]) -> float:
-        """Worst with the likeliest value of one kind beside the least likely ones of the others."""
+        """Return the largest posterior: the likeliest value of one kind beside the least likely ones of the others."""
         high, low = np.zeros(len(self.sizes)), np.full(len(self.sizes), np.inf)
         np.maximum.at(high, self.types.kind, prior)
         np.minimum.at(low, self.types.kind, prior)
@@ -259,7 +251,7 @@ class Balanced(Law):
         return float(np.divide(top, top + others, out=np.zeros_like(top), where=top > 0).max())
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Given a type, the other members are independent: their means add, and so do their variances."""
+        """Compute second moments; given a type, the other members are independent, so means and variances add."""
         rows, chances, kinds = self.types.rows, self.types.chances, len(self.sizes)
         first, second = np.zeros((len(scores), kinds)), np.zeros((len(scores), kinds))
         mean = np.stack([np.bincount(self.types.kind, one, kinds) for one in scores]) / self.sizes

@@ -1,4 +1,4 @@
-"""Which values may stand together in one set, and how large the sets around a value can become.
+"""Which values may be in one set, and how large the sets around a value can become.
 
 Two values are compatible if their distance is at least d, up to a relative tolerance of 1e-9: 0.3 - 0.1 is less than
 0.2 in floating point. Sets of pairwise compatible values are the cliques of that relation. On ranks, on any line of
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Annotated, Literal
 
 import numpy as np
@@ -24,19 +25,20 @@ from noren.errors import NorenError, Problem
 
 
 class Search:
-    """Clique searches over one graph that share a budget of steps, so that a hard graph cannot hang a policy check."""
+    """Clique searches over one graph with a common budget of steps, so that a hard graph cannot hang a policy check."""
 
-    def __init__(self, neighbours: Sequence[int], budget: int) -> None:
+    def __init__(self, neighbours: Sequence[int], budget: int | None) -> None:
         self._neighbours = neighbours
-        self.left = budget
+        self.left = inf if budget is None else budget
 
     @property
     def exhausted(self) -> bool:
-        """Whether an answer since the start may be too small because the budget ran out."""
+        """Return whether an answer may be too small because the budget was used up."""
         return self.left < 0
 
     def largest(self, inside: int, enough: int) -> int:
-        """Size of the largest clique among the vertices of the bit set `inside`, or `enough` once one is so large.
+        """Return the size of the largest clique among the vertices of the bit set `inside`, or `enough` if it is
+        reached.
 
         A clique takes at most one vertex of each colour, so vertices whose colour number does not reach beyond the
         best clique so far need not be tried (Tomita and Seki).
@@ -49,7 +51,7 @@ class Search:
             if not candidates or best >= enough or self.left < 0:
                 return
             self.left -= 1
-            for vertex, colours in reversed(self._coloured(candidates)):
+            for vertex, colours in reversed(self._colour_vertices(candidates)):
                 if size + colours <= best or best >= enough:
                     return
                 expand(candidates & self._neighbours[vertex], size + 1)
@@ -58,8 +60,8 @@ class Search:
         expand(inside, 0)
         return min(best, enough)
 
-    def _coloured(self, candidates: int) -> list[tuple[int, int]]:
-        """Vertices in the order of their colours, each with the number of colours used up to it."""
+    def _colour_vertices(self, candidates: int) -> list[tuple[int, int]]:
+        """Return the vertices in the order of their colours, each with the number of colours used so far."""
         out: list[tuple[int, int]] = []
         colour = 0
         while candidates:
@@ -106,7 +108,7 @@ class Table(_Structure):
     """Compatible as listed."""
 
     kind: Literal["matrix"] = "matrix"
-    compatible: tuple[tuple[int, ...], ...] = Field(description="1 where two values may stand in one set, else 0.")
+    compatible: tuple[tuple[int, ...], ...] = Field(description="1 where two values may be in one set, else 0.")
 
 
 Structure = Annotated[Ranks | Line | Classes | Table, Field(discriminator="kind")]
@@ -114,7 +116,7 @@ Structure = Annotated[Ranks | Line | Classes | Table, Field(discriminator="kind"
 
 @dataclass(frozen=True)
 class Chain:
-    """Values in an order in which i < j are compatible iff j >= after[i], equivalently i < before[j]."""
+    """An order of values in which i < j are compatible if and only if j >= after[i], equivalently i < before[j]."""
 
     order: NDArray[np.int64]  # code at each place
     place: NDArray[np.int64]  # place of each code
@@ -139,7 +141,7 @@ class Chain:
         return cls(order, place, after, np.searchsorted(after, np.arange(n), side="right").astype(np.int64))
 
     def largest(self) -> NDArray[np.int64]:
-        """Size of the largest set around the value at each place: greedy to the right, to the left, and itself."""
+        """Return the size of the largest set around the value at each place: greedy to the right and to the left."""
         n = len(self.order)
         right, left = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
         for i in range(n - 1, -1, -1):
@@ -149,12 +151,12 @@ class Chain:
         return right[:-1] + left[1:] - 1
 
     def widest(self) -> int:
-        """The most values of any window in which no two are compatible."""
+        """Return the largest number of values in a window in which no two are compatible."""
         return int((self.after - np.arange(len(self.after))).max())
 
 
 class InfeasibleDesign(NorenError):
-    """A set of l values around some value does not exist. Names the values by code; the caller knows their labels."""
+    """Raised if no set of l values around some value exists; names the values by code."""
 
     def __init__(
         self, problem: str, *, hint: str, codes: Sequence[int], largest_l: int, largest_d: float | None
@@ -163,15 +165,15 @@ class InfeasibleDesign(NorenError):
         self.largest_l = largest_l
         self.largest_d = largest_d
         self._problem = problem
-        super().__init__(self._told([f"code {code}" for code in codes]), hint=hint)
+        super().__init__(self._message([f"code {code}" for code in codes]), hint=hint)
 
     def problem(self, where: str, labels: Sequence[str | None]) -> Problem:
-        """The same as a line of a policy's problems, with labels in place of codes; None for one not to be shown."""
+        """Return the error as a problem of a policy, with labels instead of codes; a label of None is not shown."""
         shown = [repr(label) for code in self.codes if (label := labels[code]) is not None]
         hidden = "" if len(shown) == len(self.codes) else " Values of fewer than five records are not shown."
-        return Problem(where, self._told(shown) + hidden, self.hint or "")
+        return Problem(where, self._message(shown) + hidden, self.hint or "")
 
-    def _told(self, names: Sequence[str]) -> str:
+    def _message(self, names: Sequence[str]) -> str:
         if not names:
             return f"{self._problem}."
         return f"{self._problem}: {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}."
@@ -202,7 +204,7 @@ class Compatibility:
 
     @cached_property
     def chain(self) -> Chain | None:
-        """The order that makes sets chains; none for a general matrix."""
+        """Return the order in which sets are chains; None for a general matrix."""
         if isinstance(self.structure, Ranks):
             return Chain.from_positions(np.arange(self.F), self.structure.step)
         if isinstance(self.structure, Line):
@@ -213,7 +215,7 @@ class Compatibility:
 
     @cached_property
     def pairs(self) -> NDArray[np.bool_]:
-        """(F, F): which values are compatible."""
+        """Return an (F, F) array of compatible values."""
         if isinstance(self.structure, Table):
             return np.array(self.structure.compatible, bool)
         assert self.chain is not None
@@ -223,44 +225,44 @@ class Compatibility:
 
     @property
     def step(self) -> int:
-        """The paper's d, in ranks."""
+        """Return the paper's d, in ranks."""
         assert isinstance(self.structure, Ranks)
         return self.structure.step
 
     def largest_sets(self) -> NDArray[np.int64]:
-        """For every value, how many values the largest set around it holds.
+        """Return for every value the size of the largest set around it.
 
         On ranks 1 + floor((i-1)/d) + floor((F-i)/d) for the i-th value (the paper's Theorem 5.1 has this misprinted).
         """
         sizes, proven = self._largest_sets()
         if not proven:
-            raise _undecided()
+            raise _undecided_error()
         return sizes
 
     def without_partners(self, l: int) -> NDArray[np.int64]:
-        """Codes of the values that no set of l values contains."""
+        """Return the codes of the values that no set of l values contains."""
         if self.chain is not None:
             return np.flatnonzero(self.largest_sets() < l)
-        search = Search(self._bits, SEARCH_STEPS)
-        alone = [v for v in range(self.F) if search.largest(self._bits[v], l - 1) < l - 1]
+        search = Search(self.bits, SEARCH_STEPS)
+        alone = [v for v in range(self.F) if search.largest(self.bits[v], l - 1) < l - 1]
         if alone and search.exhausted:
-            raise _undecided()
+            raise _undecided_error()
         return np.array(alone, np.int64)
 
     def largest_l(self) -> int:
-        """The largest set size at this threshold that works for every value."""
+        """Return the largest set size at this threshold that works for every value."""
         return int(self.largest_sets().min())
 
     def _largest_sets(self) -> tuple[NDArray[np.int64], bool]:
-        """Sizes found, and whether they are proven to be the largest."""
+        """Return the sizes found, and whether they are proven to be the largest."""
         if self.chain is not None:
             return self.chain.largest()[self.chain.place], True
-        search = Search(self._bits, SEARCH_STEPS)
-        sizes = [1 + search.largest(self._bits[v], self.F) for v in range(self.F)]
+        search = Search(self.bits, SEARCH_STEPS)
+        sizes = [1 + search.largest(self.bits[v], self.F) for v in range(self.F)]
         return np.array(sizes), not search.exhausted
 
     def largest_threshold(self, l: int) -> float | None:
-        """The largest threshold at which every value has a set of l values; None if no positive one works."""
+        """Return the largest threshold at which every value has a set of l values; None if no positive one works."""
         if self.distances is None:
             raise ValueError("the largest threshold needs the distances, and a published design does not keep them")
         steps = np.unique(self.distances[self.distances > 0])
@@ -274,7 +276,7 @@ class Compatibility:
         return None if low < 0 else float(steps[low])
 
     def identifiable(self, l: int) -> bool:
-        """Whether counts can be recovered from sets at all, by any estimator.
+        """Return whether any estimator can recover counts from sets.
 
         F >= l d + 1 on ranks, at least l + 1 classes in a tree; otherwise full rank of the matrix that says which
         feasible sets contain which values (every design over all feasible sets has that rank).
@@ -283,9 +285,10 @@ class Compatibility:
             return self.F == 1 or l == 1 or l * self.step + 1 <= self.F
         if isinstance(self.structure, Classes):
             return self.F == 1 or l == 1 or len(set(self.structure.class_of)) >= l + 1
-        from noren.designs.semantic.inclusion import uniform_inclusion
+        from noren.designs.semantic.law import inclusion
+        from noren.designs.semantic.products import Product
 
-        return bool(np.linalg.matrix_rank(uniform_inclusion(self, l)) == self.F)
+        return bool(np.linalg.matrix_rank(inclusion(Product(self, l)).matrix) == self.F)
 
     def check(self, l: int) -> None:
         """Raise unless every value has a set of l values; the error names the values and what would work."""
@@ -300,8 +303,8 @@ class Compatibility:
         ways = [f"l = {best} works at d = {self.threshold:.12g}"] if best > 1 else []
         ways += [] if widest is None else [f"d = {widest:.12g} works at l = {l}"]
         raise InfeasibleDesign(
-            f"{alone.size} of {self.F} values have no {l - 1} partners at distance {self.threshold:.12g} or more from "
-            "them and from each other",
+            f"{alone.size} of {self.F} values cannot be in a set of {l} values that are all {self.threshold:.12g} "
+            "or more apart",
             hint="; ".join(ways) + "." if ways else "No set size above 1 works with this distance.",
             codes=alone.tolist(),
             largest_l=best,
@@ -309,14 +312,14 @@ class Compatibility:
         )
 
     @cached_property
-    def _bits(self) -> list[int]:
+    def bits(self) -> list[int]:
         """Row v as an integer whose bit u says whether u and v are compatible."""
         return [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in self.pairs]
 
 
-def _undecided() -> NorenError:
+def _undecided_error() -> NorenError:
     return NorenError(
-        f"{SEARCH_STEPS:,} steps of search did not settle how large the sets of this distance matrix can be.",
+        f"a search of {SEARCH_STEPS:,} steps did not find how large the sets of this distance matrix can be.",
         hint="Ask for a smaller l, or use a distance along a line or a tree.",
     )
 
@@ -329,7 +332,7 @@ def _ranks(pairs: NDArray[np.bool_]) -> Ranks | None:
 
 
 def _classes(pairs: NDArray[np.bool_]) -> Classes | None:
-    """Incompatibility is an equivalence: the row of each value is the row of its first companion."""
+    """Find classes: incompatibility is an equivalence, and the row of each value is that of its first companion."""
     first = np.argmin(pairs, axis=1)
     if not np.array_equal(pairs, first[:, None] != first[None, :]):
         return None
@@ -337,7 +340,7 @@ def _classes(pairs: NDArray[np.bool_]) -> Classes | None:
 
 
 def _line(distances: NDArray, pairs: NDArray[np.bool_], threshold: float) -> Line | None:
-    """Seen from one of the two values farthest apart, distances are positions."""
+    """Find positions on a line: the distances from one of the two values farthest apart."""
     end = int(np.unravel_index(np.argmax(distances), distances.shape)[0])
     positions = distances[end]
     gaps = np.abs(positions[:, None] - positions[None, :])

@@ -9,53 +9,38 @@ set tells beyond "one of these": nothing under a uniform prior for `semantic-fla
 
 from __future__ import annotations
 
-import hashlib
-import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
-from noren.designs.inversion import MatrixInversion, solve
 from noren.designs.semantic.balanced import Balanced, Types, balance, check_types, kinds_of, least_belief
 from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
-from noren.designs.semantic.inclusion import (
-    DRAWS,
-    POSTERIOR_DRAWS,
-    Inclusion,
-    Moments,
-    PosteriorSummary,
-    inclusion,
-    posterior_summary,
-    second_moments,
+from noren.designs.semantic.law import (
+    WORST_CONDITION,
+    CertainSets,
+    Law,
 )
-from noren.designs.semantic.law import Law, SemanticPlan
 from noren.designs.semantic.products import CircularFlat, Product, flat_weights, why_not_flat
 from noren.designs.semantic.stepwise import LARGEST_L, WARNING, DuplicateProcessing, Simple, check_circle
 from noren.errors import NorenError
-from noren.secret import Keystream, RecordStream
-from noren.statements.design import Beliefs
-from noren.statements.set_cells import SetCells
 
 Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat", "balanced"]
 Asked = Kind | Literal["best"]
 """A kind, or whichever has the least error among those that tell no more than is permitted."""
 
 
-class SemanticDesign(BaseModel):
-    """How sets of pairwise distant values are drawn, with all a recipient needs to recompute their likelihood.
+class SemanticDesign(CertainSets):
+    """The design of sets of pairwise distant values, with everything that a recipient needs to compute their
+    likelihood.
 
     Guarantee: every set holds eta = l values, the true one among them, and any two are at least `threshold` apart.
     `semantic-flat` also guarantees P(v | R) = 1/l for every member under a uniform prior; `semantic-balanced` keeps the
     largest of these beliefs as small as any design can, which is 1/l wherever that is possible.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Literal[
         "semantic-simple",
@@ -67,19 +52,21 @@ class SemanticDesign(BaseModel):
     d: int = Field(ge=1, description="Number of values in the attribute's domain (the paper's F).")
     eta: int = Field(ge=1, description="Number of values in each published set (the paper's l).")
     threshold: float = Field(gt=0, description="Smallest distance between two values of a set (the paper's d).")
-    structure: Structure = Field(description="Which values are compatible, in the shortest form that says so.")
+    structure: Structure = Field(description="Which values are compatible, in the shortest form.")
     weights: tuple[float, ...] | None = Field(
-        default=None, description="Value weights of the flat design where it has no closed form."
+        default=None, description="Weights of the values in a flat design without a closed form."
     )
     types: tuple[tuple[int, ...], ...] | None = Field(
         default=None,
-        description="Types of sets of the balanced design: which kinds of values, compatible with the same others, a "
-        "set holds one of.",
+        description=(
+            "Types of sets of the balanced design: the kinds of values of which a set holds one each (a kind has the "
+            "same compatible values)."
+        ),
     )
     chances: tuple[tuple[float, ...], ...] | None = Field(
         default=None, description="Chance of every type for a true value of each of its kinds."
     )
-    note: str = Field(default="", description="What was made instead of what was asked for, and why.")
+    note: str = Field(default="", description="The design that replaces the requested one, and why.")
 
     @model_validator(mode="after")
     def _fits(self) -> SemanticDesign:
@@ -144,8 +131,8 @@ class SemanticDesign(BaseModel):
             if solution is None:
                 name = "semantic-uniform-sets"
                 note += (
-                    "There are too many types of sets to search the design of least belief: uniform-sets is used; no "
-                    f"design keeps every belief below {least_belief(compatibility, l):.4g}."
+                    "There are too many types of sets to find the design of least belief, so uniform-sets is used; "
+                    f"no design keeps every belief below {least_belief(compatibility, l):.4g}."
                 )
             else:
                 types = solution.types
@@ -164,81 +151,39 @@ class SemanticDesign(BaseModel):
             }
         )
         if name == "semantic-uniform-sets" and isinstance(compatibility.structure, Table):
-            _ = _law(design).plan  # refuse now what could not be drawn later
+            _ = design.law.plan  # refuse now what could not be drawn later
         return design
 
     # ---------------------------------------------------------------- what every design answers
 
     @property
-    def p(self) -> float:
-        """Probability that the true value is put in on purpose: always."""
-        return 1.0
-
-    @property
-    def is_exact(self) -> bool:
-        return self.eta == 1
-
-    @property
-    def p_true(self) -> float:
-        return 1.0
-
-    @property
-    def epsilon(self) -> float:
-        """Infinite: every set rules values out."""
-        return float("inf")
-
-    @property
-    def floor(self) -> float:
-        return 0.0
-
-    @property
-    def is_blind(self) -> bool:
-        return not self.is_exact and self.eta == self.d
+    def is_even(self) -> bool:
+        return self.name == "semantic-flat"
 
     @property
     def title(self) -> str:
-        digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
-        return f"{self.name}, distance {self.threshold:g} ({digest})"
-
-    @property
-    def tells(self) -> str:
-        """Structure and weights follow from the distance, l and d: public facts."""
-        return ""
-
-    def star(self, sets: NDArray) -> float:
-        """A value outside a set is never true."""
-        return 0.0
-
-    def expected_inside(self, codes: NDArray) -> float:
-        return float(len(codes))
+        return f"{self.name}, distance {self.threshold:g} ({self.digest})"
 
     def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
         return self.set_weights(sets)
 
-    def inclusion_matrix(self) -> NDArray[np.float64]:
-        return self.inclusion().matrix
-
-    @property
-    def inversion(self) -> MatrixInversion:
-        return solve(self)
-
     @property
     def warning(self) -> str:
-        """What a holder must know before choosing this design; empty if nothing."""
+        """Return a warning about this design for the holder; empty if there is none."""
         return WARNING if self.name == "semantic-duplicate-processing" else ""
 
     @property
     def compatibility(self) -> Compatibility:
-        return _law(self).compatibility
+        return self.law.compatibility
 
     # ---------------------------------------------------------------- likelihood
 
     def set_weights(self, sets: NDArray) -> NDArray[np.float64]:
-        """P(R | v) for each set, a row of eta ascending codes, and each member v; 0 for a set that is not feasible."""
+        """Return P(R | v) for each set, a row of eta ascending codes, and each member v; 0 for an infeasible set."""
         sets = np.asarray(sets)
         if sets.ndim != 2 or sets.shape[1] != self.eta or (sets.size and not 0 <= sets.min() <= sets.max() < self.d):
             raise ValueError(f"sets must be rows of {self.eta} codes below {self.d}")
-        law, pairs = _law(self), self.compatibility.pairs
+        law, pairs = self.law, self.compatibility.pairs
         fine = np.ones(len(sets), bool)
         for a, b in combinations(range(self.eta), 2):
             fine &= pairs[sets[:, a], sets[:, b]] & (sets[:, a] < sets[:, b])
@@ -248,20 +193,8 @@ class SemanticDesign(BaseModel):
         out[fine] = law.likelihood(sets[fine])
         return out
 
-    def inclusion(self, draws: int = DRAWS) -> Inclusion:
-        """matrix[v, u] = P(u in R | v); exact wherever that is known, else by Monte Carlo with its error."""
-        return _inclusion(self, draws)
-
-    def moments(self, scores: NDArray, draws: int = DRAWS) -> Moments:
-        """E[(sum over u in R of scores[g, u])^2 | v] for groups g and true values v, with exactness and error."""
-        return second_moments(_law(self), scores, draws)
-
-    def second_moment(self, scores: NDArray) -> NDArray[np.float64]:
-        """The values of `moments` alone."""
-        return self.moments(scores).values
-
     def identifiability(self) -> tuple[bool, float]:
-        """Whether true counts can be recovered from inclusion counts, and the condition number of doing so.
+        """Return whether true counts can be recovered from inclusion counts, and the condition number.
 
         Theory decides on ranks and trees; at equality block totals are lost whatever a matrix of rounded numbers says.
         """
@@ -269,11 +202,12 @@ class SemanticDesign(BaseModel):
             return True, 1.0
         condition = self.inclusion().condition()
         known = isinstance(self.structure, Ranks | Classes)
-        fine = self.compatibility.identifiable(self.eta) if known else condition < 1e12
-        return fine and condition < 1e12, condition if fine else float("inf")
+        fine = self.compatibility.identifiable(self.eta) if known else condition < WORST_CONDITION
+        return fine and condition < WORST_CONDITION, condition if fine else float("inf")
 
     def expected_l2(self, n: int) -> float:
-        """Root of the expected squared L2 error of relative frequencies by linear inversion, all values as common.
+        """Return the root of the expected squared L2 error of relative frequencies by linear inversion, for equally
+        frequent values.
 
         A function of the design and the number of records alone, like equation 9 of paper 000; infinite where counts
         are lost.
@@ -284,97 +218,32 @@ class SemanticDesign(BaseModel):
         noise = self.second_moment(system.inverse).mean(axis=1) - 1 / self.d**2
         return float(np.sqrt(noise.sum() / n))
 
-    def posterior_summary(self, prior: NDArray | None = None, draws: int = POSTERIOR_DRAWS) -> PosteriorSummary:
-        """Worst and average P(true | set) under a prior, uniform unless one is given."""
-        return posterior_summary(_law(self), prior, draws)
-
     def worst_belief(self) -> float | None:
         return 1 / self.eta if self.name == "semantic-flat" else _worst(self)[0]
 
     def worst_set(self) -> tuple[int, tuple[int, ...]] | None:
-        """The value that is believed most, and the set in which it is; None where there are too many sets to look."""
+        """Return the value with the largest belief and its set; None if there are too many sets."""
         return _worst(self)[1]
 
-    def beliefs(self, counts: NDArray) -> Beliefs:
-        """What one set tells, by the likelihood of sets under every value."""
-        shares = counts / counts.sum()
-        uniform, informed = self.posterior_summary(), self.posterior_summary(shares)
-        return Beliefs(
-            float(shares.max()),
-            uniform_mean=float(uniform.mean),
-            uniform_worst=float(uniform.worst),
-            mean_true=float(informed.mean),
-            worst=float(informed.worst),
-        )
-
-    # ---------------------------------------------------------------- drawing
-
-    @property
-    def plan(self) -> SemanticPlan:
-        """How sets come from words, in the form that `designs.draw` works with."""
-        return _law(self).plan
-
-    def draw(
-        self,
-        codes: NDArray,
-        randomness: Keystream | RecordStream,
-        *,
-        attribute: str,
-        digests: NDArray | None = None,
-        threads: int | None = None,
-    ) -> SetCells:
-        """One set for each true code. Memoised: a pure function of secret, attribute, record key, code and design."""
-        codes = _integers(attribute, codes)
-        n, plan = len(codes), self.plan
-        if isinstance(randomness, RecordStream):
-            digests = _checked_digests(digests, n, self.d)
-        out, own = plan.empty(n), _Lanes(randomness)
-
-        def part(start: int) -> None:
-            rows = slice(start, min(start + ROWS_AT_ONCE, n))
-            keys = None if digests is None else digests[rows]
-            lane = own.lane(attribute) if plan.need else None
-            plan.draw(lane, _inside_domain(attribute, self.d, codes[rows]), keys, out[rows])
-
-        starts = range(0, n, ROWS_AT_ONCE)
-        workers = 1 if n < CELLS_PER_THREAD else threads or os.cpu_count() or 1
-        if workers == 1:
-            for start in starts:
-                part(start)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                for _ in pool.map(part, starts):
-                    pass
-        return SetCells(self.d, out)
-
-
-@lru_cache(maxsize=64)
-def _law(design: SemanticDesign) -> Law:
-    compatibility = Compatibility(design.d, design.threshold, design.structure)
-    if design.name == "semantic-simple":
-        return Simple(compatibility, design.eta)
-    if design.name == "semantic-duplicate-processing":
-        return DuplicateProcessing(compatibility, design.eta)
-    if design.name == "semantic-flat" and design.weights is None:
-        return CircularFlat(compatibility, design.eta)
-    if design.types is not None:
-        types = Types(kinds_of(compatibility), np.array(design.types, np.int64), np.array(design.chances, float))
-        return Balanced(compatibility, design.eta, types)
-    weights = None if design.weights is None else np.array(design.weights)
-    return Product(compatibility, design.eta, weights)
-
-
-@lru_cache(maxsize=64)
-def _inclusion(design: SemanticDesign, draws: int) -> Inclusion:
-    found = inclusion(_law(design), draws)
-    found.matrix.flags.writeable = False  # shared by all who ask
-    return found
+    def make_law(self) -> Law:
+        compatibility = Compatibility(self.d, self.threshold, self.structure)
+        if self.name == "semantic-simple":
+            return Simple(compatibility, self.eta)
+        if self.name == "semantic-duplicate-processing":
+            return DuplicateProcessing(compatibility, self.eta)
+        if self.name == "semantic-flat" and self.weights is None:
+            return CircularFlat(compatibility, self.eta)
+        if self.types is not None:
+            types = Types(kinds_of(compatibility), np.array(self.types, np.int64), np.array(self.chances, float))
+            return Balanced(compatibility, self.eta, types)
+        weights = None if self.weights is None else np.array(self.weights)
+        return Product(compatibility, self.eta, weights)
 
 
 @lru_cache(maxsize=64)
 def _worst(design: SemanticDesign) -> tuple[float | None, tuple[int, tuple[int, ...]] | None]:
-    """The largest P(v | R) under a uniform prior, and where it is; None for what cannot be listed."""
-    law, even = _law(design), np.full(design.d, 1 / design.d)
+    """Return the largest P(v | R) under a uniform prior, and its set; None if sets cannot be listed."""
+    law, even = design.law, np.full(design.d, 1 / design.d)
     if isinstance(law, Balanced):
         beliefs, first = law.types.beliefs(), np.unique(law.types.kind, return_index=True)[1]
         row, place = np.unravel_index(int(beliefs.argmax()), beliefs.shape)

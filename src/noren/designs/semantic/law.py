@@ -1,28 +1,43 @@
-"""What every semantic design knows about itself: how it draws, P(R | v), and what sums over all its sets come to."""
+"""The likelihood of semantic designs: drawing, P(R | v), and sums over all sets: inclusion probabilities, second
+moments, and what an adversary learns.
+
+Sums are exact wherever a closed form, a dynamic programme or a list of at most five million sets gives them, and say
+so; otherwise they are Monte Carlo means, the same on every machine and every run, with their largest standard error.
+"""
 
 # ruff: noqa: E741  l is the paper's letter
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
-from noren.designs.draw import _Plan
+from noren.designs.draw import DrawingPlan, draw_columns
+from noren.designs.inversion import MatrixInversion, solve
 from noren.designs.semantic.compatibility import Chain, Compatibility
-from noren.statements.set_cells import code_dtype
+from noren.secret import Keystream, RecordStream
+from noren.statements.set_cells import SetCells, code_dtype, masks_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LISTING_LIMIT = 5_000_000  # sets; up to here sums run over all of them
 CHUNK = 1 << 17
+DRAWS = 1 << 22  # in all, shared out evenly over the true values
+_SUMS = 1 << 29  # draws times groups of scores that second moments may take
+WORST_CONDITION = 1e12
+_SEED = 20031  # not secret: it fixes the sums, never the decoys
 _TWO_32 = 1 << 32
+_ROWS = 1 << 14  # partial sets that grow at a time
 _NONE = np.empty(0, np.int64)
 
 RowKernel = Callable[[NDArray, NDArray, NDArray], NDArray[np.int64] | None]
@@ -30,24 +45,22 @@ RowKernel = Callable[[NDArray, NDArray, NDArray], NDArray[np.int64] | None]
 
 
 @dataclass(frozen=True)
-class SemanticPlan(_Plan):
-    """A plan whose kernel writes rows of codes; up to 64 values they become masks."""
+class SemanticPlan(DrawingPlan):
+    """A plan whose kernel writes rows of codes; for up to 64 values they become masks."""
 
     rows: RowKernel | None = None
 
     def _attempt(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-        from noren.statements.kernels import codes_to_masks
-
         assert self.rows is not None
         rows = out if out.ndim == 2 else np.empty((len(codes), self.eta), code_dtype(self.d))
         again = self.rows(words, codes, rows)
         if out.ndim == 1:
-            codes_to_masks(rows, out)
+            out[:] = masks_of(rows, self.d)
         return _NONE if again is None else again
 
 
 class Law(ABC):
-    """P(R | v) of one design over one compatibility, with every way to sum over it that is exact."""
+    """The likelihood P(R | v) of one design over one compatibility, with its exact sums."""
 
     def __init__(self, compatibility: Compatibility, l: int) -> None:
         self.compatibility = compatibility
@@ -56,15 +69,15 @@ class Law(ABC):
 
     @abstractmethod
     def likelihood(self, sets: NDArray) -> NDArray[np.float64]:
-        """P(R | v) for each feasible set, a row of ascending codes, and each of its members v."""
+        """Return P(R | v) for each feasible set, a row of ascending codes, and each of its members v."""
 
     @abstractmethod
     def words(self) -> int:
-        """How many 32-bit words one draw takes."""
+        """Return the number of 32-bit words of one draw."""
 
     @abstractmethod
     def kernel(self) -> RowKernel:
-        """The compiled draw."""
+        """Return the kernel that draws from words."""
 
     @cached_property
     def plan(self) -> SemanticPlan:
@@ -73,19 +86,19 @@ class Law(ABC):
         return SemanticPlan(self.F, self.l, need=self.words(), heads=_TWO_32, rows=self.kernel())
 
     def inclusion(self) -> NDArray[np.float64] | None:
-        """P(u in R | v) where a closed form or dynamic programme gives it."""
+        """Return P(u in R | v) if a closed form or dynamic programme gives it."""
         return None
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """E[(sum of scores over R)^2 | v] where a dynamic programme gives it."""
+        """Return E[(sum of scores over R)^2 | v] if a dynamic programme gives it."""
         return None
 
     def worst_posterior(self, prior: NDArray[np.float64]) -> float | None:
-        """The largest P(v | R) over all sets, where a dynamic programme gives it."""
+        """Return the largest P(v | R) over all sets, if a dynamic programme gives it."""
         return None
 
     def listed(self) -> Iterator[tuple[NDArray, NDArray[np.float64]]] | None:
-        """All feasible sets with P(R | v), in chunks; None where there are too many."""
+        """Return all feasible sets with P(R | v), in chunks; None if there are too many."""
         sets = list_sets(self.compatibility, self.l, LISTING_LIMIT)
         return None if sets is None else self._chunks(sets)
 
@@ -95,7 +108,7 @@ class Law(ABC):
             yield part, self.likelihood(part)
 
     def sample(self, codes: NDArray, rng: np.random.Generator) -> NDArray:
-        """Rows of codes drawn for these true codes from a statistical generator: for sums, never for a release."""
+        """Draw rows of codes for these true codes from a statistical generator, for sums and never for a release."""
         out = np.empty((len(codes), self.l), code_dtype(self.F))
         if self.plan.rows is None:
             out[:] = np.arange(self.F) if self.l == self.F else codes[:, None]
@@ -110,8 +123,15 @@ class Law(ABC):
         return out
 
 
+def units_of(words: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """Turn pairs of words into numbers in [0, 1) of 53 bits."""
+    return np.asarray(
+        ((words[:, ::2].astype(np.uint64) << np.uint64(21)) | (words[:, 1::2] >> np.uint32(11))) * 2.0**-53
+    )
+
+
 def spread_members(sets: NDArray, values: NDArray, F: int) -> csr_array:
-    """A sparse matrix with a row for each set: values[i, j] at the column of member sets[i, j]."""
+    """Return a sparse matrix with a row for each set: values[i, j] in the column of member sets[i, j]."""
     from scipy.sparse import csr_array
 
     n, l = sets.shape
@@ -119,13 +139,13 @@ def spread_members(sets: NDArray, values: NDArray, F: int) -> csr_array:
 
 
 def sum_pairs(sets: NDArray, likelihood: NDArray[np.float64], F: int) -> NDArray[np.float64]:
-    """[v, u]: sum of P(set | v) over the listed sets that contain v and u."""
+    """Return [v, u]: the sum of P(set | v) over the listed sets that contain v and u."""
     members = spread_members(sets, np.ones(sets.shape), F)
     return np.asarray((spread_members(sets, likelihood, F).T @ members).todense())
 
 
 def least_sums(costs: NDArray[np.float64], before: NDArray[np.int64], l: int) -> NDArray[np.float64]:
-    """(l, F + 1): the least sum of k values that are pairwise compatible, among the first i of a chain."""
+    """Return an (l, F + 1) array: the smallest sum of k pairwise compatible values among the first i of a chain."""
     out = np.full((l, len(costs) + 1), np.inf)
     out[0] = 0.0
     for k in range(1, l):
@@ -133,55 +153,36 @@ def least_sums(costs: NDArray[np.float64], before: NDArray[np.int64], l: int) ->
     return out
 
 
-def bit_rows(pairs: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of a matrix of 0 and 1 as 64-bit words."""
-    F = len(pairs)
-    wide = np.zeros((F, -(-F // 64) * 64), bool)
-    wide[:, :F] = pairs
-    return np.ascontiguousarray(np.packbits(wide, axis=1, bitorder="little").view("<u8"))
-
-
 def list_sets(compatibility: Compatibility, l: int, limit: int) -> NDArray | None:
-    """All feasible sets of l values as rows of ascending codes; None if there are more than the limit."""
-    dtype = code_dtype(compatibility.F)
-    chain = compatibility.chain
-    if chain is None:
-        from noren.designs.semantic.kernels import enumerate_cliques
-
-        rows = bit_rows(compatibility.pairs)
-        count = enumerate_cliques(rows, np.empty((0, l), dtype), limit)
-        if count > limit:
-            return None
-        sets = np.empty((count, l), dtype)
-        enumerate_cliques(rows, sets, limit)
-        return sets
-    right = set_weights(np.ones(compatibility.F), chain, l)[0]
-    if right[l - 1, -1] > limit:
+    """List all feasible sets of l values as rows of ascending codes, in lexicographic order; None beyond the limit."""
+    F, chain = compatibility.F, compatibility.chain
+    if chain is not None and set_weights(np.ones(F), chain, l)[0][l - 1, -1] > limit:
         return None
-    places = _list_chains(chain, right > 0, l).astype(dtype)
-    if np.array_equal(chain.order, np.arange(compatibility.F)):
-        return places
-    return np.sort(chain.order[places].astype(dtype), axis=1)
-
-
-def _list_chains(chain: Chain, fits: NDArray[np.bool_], l: int) -> NDArray[np.int64]:
-    """All sets of l places in lexicographic order, grown place by place where `fits` says that the rest fits."""
-    F = len(chain.after)
-    out, first = np.empty((1, 0), np.int64), np.zeros(1, np.int64)
-    for k in range(l):
-        row = np.repeat(np.arange(len(out)), F - first)
-        ends = np.cumsum(F - first)
-        place = np.arange(len(row)) - np.repeat(ends - F, F - first)
-        if k < l - 1:
-            kept = fits[l - 2 - k, F - chain.after[place]]
-            row, place = row[kept], place[kept]
-        out = np.column_stack([out[row], place])
-        first = chain.after[place]
-    return out
+    found, count = [np.empty((0, l), code_dtype(F))], 0
+    later = np.triu(compatibility.pairs, 1)
+    waiting = [(np.empty((1, 0), found[0].dtype), np.ones((1, F), bool))]  # sets, and which later values fit
+    while waiting:
+        sets, fit = waiting.pop()
+        missing = l - sets.shape[1]
+        if missing == 0:
+            found.append(sets)
+            count += len(sets)
+            if count > limit:
+                return None
+            continue
+        row, value = np.nonzero(fit)
+        parts = []
+        for start in range(0, len(row), _ROWS):
+            of, one = row[start : start + _ROWS], value[start : start + _ROWS]
+            both = fit[of] & later[one]
+            kept = both.sum(axis=1) >= missing - 1
+            parts.append((np.column_stack([sets[of], one.astype(sets.dtype)])[kept], both[kept]))
+        waiting += reversed(parts)
+    return np.concatenate(found)
 
 
 def set_weights(weights: NDArray[np.float64], chain: Chain, l: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """right[k, i]: weight of all sets of k + 1 of the last i places, left[k, i]: of the first i.
+    """Return right[k, i], the weight of all sets of k + 1 of the last i places, and left[k, i], of the first i.
 
     Both are (l, F + 1) running sums from their own end, so that small sums at an end keep all their digits.
     """
@@ -195,7 +196,7 @@ def set_weights(weights: NDArray[np.float64], chain: Chain, l: int) -> tuple[NDA
 
 
 def ways_beside(chain: Chain, right: NDArray[np.float64], left: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[v, k]: weight of the others in sets that contain v and k places to its left, without the weight of v."""
+    """Return [v, k]: the weight of the others in sets that contain v and k places to its left."""
     l, F = right.shape[0], len(chain.after)
     one = np.ones((F, 1))
     before = np.hstack([one, left[: l - 1, chain.before].T])
@@ -206,7 +207,7 @@ def ways_beside(chain: Chain, right: NDArray[np.float64], left: NDArray[np.float
 def pair_weights(
     weights: NDArray[np.float64], chain: Chain, right: NDArray[np.float64], left: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """[v, u]: weight of the sets that contain both places; the diagonal has the sets that contain v."""
+    """Return [v, u]: the weight of the sets that contain both places; on the diagonal, of those that contain v."""
     l, F = right.shape[0], len(weights)
     before = np.vstack([np.ones(F), left[: l - 1, chain.before]])  # [k, v]: k places left of v
     after = np.vstack([np.ones(F), right[: l - 1, F - chain.after]])
@@ -224,7 +225,8 @@ def pair_weights(
 def score_moments(
     weights: NDArray[np.float64], scores: NDArray[np.float64], near: NDArray[np.int64], l: int
 ) -> NDArray[np.float64]:
-    """[p, k, g, i]: sum of weight * (sum of scores[g])^p over the sets of k of the first i places, p = 0, 1, 2.
+    """Return [p, k, g, i]: the sum of weight * (sum of scores[g])^p over the sets of k of the first i places, p = 0, 1,
+    2.
 
     `near[i]` places before place i are compatible with it.
     """
@@ -235,3 +237,204 @@ def score_moments(
         grown = (m0, m1 + scores * m0, m2 + 2.0 * scores * m1 + scores**2 * m0)
         sums[:, k, :, 1:] = np.cumsum(weights * np.stack(grown), axis=2)
     return sums
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """Inclusion probabilities: matrix[v, u] = P(u in R | v)."""
+
+    matrix: NDArray[np.float64]
+    exact: bool
+    error: float = 0.0
+
+    def condition(self) -> float:
+        """Return the condition number of the system from inclusion counts to true counts; infinite if it is
+        singular."""
+        singular = np.linalg.svd(self.matrix, compute_uv=False)
+        if singular[-1] <= singular[0] * len(self.matrix) * np.finfo(float).eps:
+            return float("inf")
+        return float(singular[0] / singular[-1])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Second moments: values[g, v] = E[(sum of scores[g] over R)^2 | v]."""
+
+    values: NDArray[np.float64]
+    exact: bool
+    error: float = 0.0
+
+
+def inclusion(law: Law, draws: int = DRAWS) -> Inclusion:
+    matrix = law.inclusion()
+    if matrix is not None:
+        return Inclusion(matrix, exact=True)
+    each = max(2, draws // law.F)
+    exact, weighted = _weighted_sets(law, each)
+    out = np.zeros((law.F, law.F))
+    for sets, weights in weighted:
+        out += sum_pairs(sets, weights, law.F)
+    if exact:  # rows have 1 on the diagonal, but for the rounding of millions of additions
+        diagonal = np.diag(out)
+        return Inclusion(np.asarray(out / np.where(diagonal > 0, diagonal, 1)[:, None]), exact=True)
+    out /= each
+    return Inclusion(out, exact=False, error=float(np.sqrt(out * (1 - out) / each).max()))
+
+
+def second_moments(law: Law, scores: NDArray, draws: int = DRAWS) -> Moments:
+    scores = np.ascontiguousarray(scores, np.float64)
+    if scores.ndim != 2 or scores.shape[1] != law.F:
+        raise ValueError(f"scores must have one column for each of the {law.F} values")
+    values = law.second_moments(scores)
+    if values is not None:
+        return Moments(values, exact=True)
+    each = max(2, min(draws, _SUMS // max(1, len(scores))) // law.F)
+    exact, weighted = _weighted_sets(law, each)
+    second, fourth = np.zeros(scores.shape), np.zeros(scores.shape)
+    for sets, weights in weighted:
+        squares = (spread_members(sets, np.ones(sets.shape), law.F) @ scores.T) ** 2
+        chances = spread_members(sets, weights, law.F).T
+        second += (chances @ squares).T
+        fourth += (chances @ squares**2).T
+    if exact:
+        return Moments(second, exact=True)
+    second, fourth = second / each, fourth / each
+    error = float(np.sqrt(np.maximum(fourth - second**2, 0) / each).max())
+    return Moments(second, exact=False, error=error)
+
+
+def _weighted_sets(law: Law, each: int) -> tuple[bool, Iterator[tuple[NDArray, NDArray[np.float64]]]]:
+    """Return all sets with P(R | v) of their members; or `each` draws for every true value."""
+    listed = law.listed()
+    return (True, listed) if listed is not None else (False, _samples(law, each))
+
+
+def _samples(law: Law, each: int) -> Iterator[tuple[NDArray, NDArray[np.float64]]]:
+    rng = np.random.default_rng(_SEED)
+    total = each * law.F
+    for start in range(0, total, CHUNK):
+        codes = np.arange(start, min(start + CHUNK, total)) // each
+        sets = law.sample(codes, rng)
+        yield sets, (sets == codes[:, None]).astype(float)
+
+
+class CertainSets(BaseModel, ABC):
+    """The base of designs under which every set contains the true value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    if TYPE_CHECKING:  # fields of every such design
+        name: str
+        d: int
+        eta: int
+
+    @abstractmethod
+    def make_law(self) -> Law:
+        """Return P(R | v) under these parameters."""
+
+    @property
+    def law(self) -> Law:
+        return _law_of(self)
+
+    @property
+    def p(self) -> float:
+        """Return the probability with which the true value is put in on purpose: 1."""
+        return 1.0
+
+    @property
+    def p_true(self) -> float:
+        return 1.0
+
+    @property
+    def epsilon(self) -> float:
+        """Return infinity, because every set excludes values."""
+        return inf
+
+    @property
+    def floor(self) -> float:
+        return 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.eta == 1
+
+    @property
+    def is_blind(self) -> bool:
+        return not self.is_exact and self.eta == self.d
+
+    @property
+    def is_even(self) -> bool:
+        return False
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+
+    @property
+    def tells(self) -> str:
+        """Return nothing: all parameters follow from public facts."""
+        return ""
+
+    def expected_inside(self, codes: NDArray) -> float:
+        return float(len(codes))
+
+    def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
+        return self.law.likelihood(np.asarray(sets, np.int64))
+
+    def inclusion(self, draws: int = DRAWS) -> Inclusion:
+        """Return matrix[v, u] = P(u in R | v), exactly if possible, otherwise by Monte Carlo with its error."""
+        return _inclusion_of(self, draws)
+
+    def inclusion_matrix(self) -> NDArray[np.float64]:
+        return self.inclusion().matrix
+
+    def moments(self, scores: NDArray, draws: int = DRAWS) -> Moments:
+        """Return E[(sum over u in R of scores[g, u])^2 | v] for groups g and true values v, with exactness and
+        error."""
+        return second_moments(self.law, scores, draws)
+
+    def second_moment(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return the values of `moments`."""
+        return self.moments(scores).values
+
+    def identifiability(self) -> tuple[bool, float]:
+        """Return whether true counts can be recovered from inclusion counts, and the condition number."""
+        condition = self.inclusion().condition()
+        return condition < WORST_CONDITION, condition
+
+    @property
+    def inversion(self) -> MatrixInversion:
+        return solve(self)
+
+    @property
+    def plan(self) -> SemanticPlan:
+        """Return the plan that draws sets from words, for `designs.draw`."""
+        return self.law.plan
+
+    def draw(
+        self,
+        codes: NDArray,
+        randomness: Keystream | RecordStream,
+        *,
+        attribute: str,
+        digests: NDArray | None = None,
+        threads: int | None = None,
+    ) -> SetCells:
+        """One set for each true code. Memoised: a pure function of secret, attribute, record key, code and design."""
+        design: Any = self
+        columns = {attribute: codes}
+        cells = draw_columns({attribute: design}, columns, randomness, digests=digests, threads=threads)[attribute]
+        assert isinstance(cells, SetCells)
+        return cells
+
+
+@lru_cache(maxsize=128)
+def _law_of(design: CertainSets) -> Law:
+    return design.make_law()
+
+
+@lru_cache(maxsize=128)
+def _inclusion_of(design: CertainSets, draws: int) -> Inclusion:
+    found = inclusion(design.law, draws)
+    found.matrix.flags.writeable = False  # shared by all who ask
+    return found

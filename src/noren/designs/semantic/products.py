@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs.draw import unfair
 from noren.designs.semantic.compatibility import Classes, Compatibility, Ranks
 from noren.designs.semantic.law import (
     Law,
@@ -33,18 +34,28 @@ from noren.designs.semantic.law import (
     score_moments,
     set_weights,
     sum_pairs,
+    units_of,
     ways_beside,
 )
 from noren.errors import NorenError
 
-if TYPE_CHECKING:
-    from noren.designs.semantic.kernels import Messages
-
 TABLE_LIMIT = 1_000_000  # sets of a general matrix that may be listed for drawing
 
 
+class Messages(NamedTuple):
+    """Running sums of the weights of the sets on a chain."""
+
+    right: NDArray[np.float64]
+    """right[k]: over the place of the next value to the right, counted from the right end, when k more follow it."""
+    left: NDArray[np.float64]
+    """The same to the left."""
+    split: NDArray[np.float64]
+    """split[v]: over how many values lie left of v."""
+
+
 class Product(Law):
-    """Sets drawn in proportion to the product of their values' weights: by dynamic programme on a chain, else listed.
+    """The law of sets drawn in proportion to the product of their values' weights: by dynamic programme on a chain,
+    otherwise from a list.
 
     A draw rounds each of its at most l choices to 53 bits, so no set's probability is off by more than l 2^-53.
     """
@@ -66,8 +77,6 @@ class Product(Law):
 
     @cached_property
     def _messages(self) -> Messages:
-        from noren.designs.semantic.kernels import Messages
-
         chain = self.compatibility.chain
         assert chain is not None
         right, left = set_weights(self.weights[chain.order], chain, self.l)
@@ -76,7 +85,7 @@ class Product(Law):
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
-        """m_v without the weight of v itself: the total weight of the decoys that can go with v."""
+        """Return m_v without the weight of v: the total weight of the decoys that are compatible with v."""
         chain = self.compatibility.chain
         if chain is not None:
             return np.asarray(self._messages.split[chain.place, self.l])
@@ -95,26 +104,42 @@ class Product(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.designs.semantic.kernels import chain_product
-
-            given = self._messages
-            return lambda words, codes, out: chain_product(
-                words, codes, chain.order, chain.place, chain.after, chain.before, given, out
-            )
+            return self._draw_chain
         sets = self._sets
         by_value = np.argsort(sets.ravel(), kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(sets.ravel(), minlength=self.F))])
         sums = np.concatenate([[0.0], np.cumsum(self.likelihood(sets).ravel()[by_value])])
 
         def draw(words: NDArray, codes: NDArray, out: NDArray) -> None:
-            """A set of the list for each true value, by the running sums of its sets' chances."""
+            """Draw a listed set for each true value by the running sums of probabilities."""
             begin, end = starts[codes], starts[codes.astype(np.int64) + 1]
-            bits = (words[:, 0].astype(np.uint64) << np.uint64(21)) | (words[:, 1] >> np.uint32(11))
-            sought = sums[begin] + bits * 2.0**-53 * (sums[end] - sums[begin])
+            sought = sums[begin] + units_of(words)[:, 0] * (sums[end] - sums[begin])
             place = np.searchsorted(sums, sought, side="right") - 1
             out[:] = sets[by_value[np.clip(place, begin, end - 1)] // self.l]
 
         return draw
+
+    def _draw_chain(self, words: NDArray, codes: NDArray, out: NDArray) -> None:
+        """Draw how many values are left of the true one, and then one after the other to the left and to the right."""
+        chain, units = self.compatibility.chain, units_of(words)
+        assert chain is not None
+        right, left, split = self._messages
+        truth = chain.place[codes]
+        places = np.repeat(truth[:, None], self.l, axis=1)
+        n_left = (split[truth, 1 : self.l] <= (units[:, 0] * split[truth, self.l])[:, None]).sum(axis=1)
+        for sums, near, count, first in (
+            (left, chain.before, n_left, np.zeros_like(n_left)),
+            (right, self.F - chain.after, self.l - 1 - n_left, n_left),
+        ):
+            at = truth.copy()
+            for k in range(self.l - 2, -1, -1):
+                rows = np.flatnonzero(count > k)
+                word, end = first[rows] + count[rows] - k, near[at[rows]]
+                picked = np.searchsorted(sums[k], units[rows, word] * sums[k, end], side="right") - 1
+                picked = np.minimum(picked, end - 1)
+                at[rows] = picked if sums is left else self.F - 1 - picked
+                places[rows, word] = at[rows]
+        out[:] = np.sort(chain.order[places], axis=1)
 
     def inclusion(self) -> NDArray[np.float64] | None:
         chain = self.compatibility.chain
@@ -125,7 +150,7 @@ class Product(Law):
         return np.asarray((pairs / np.diag(pairs)[:, None])[np.ix_(chain.place, chain.place)])
 
     def worst_posterior(self, prior: NDArray[np.float64]) -> float | None:
-        """P(v | R) is in proportion to prior_v / m_v: worst with the least such companions."""
+        """Return the largest posterior: P(v | R) is proportional to prior_v / m_v."""
         chain = self.compatibility.chain
         if chain is None:
             return None
@@ -172,31 +197,34 @@ class CircularFlat(Law):
         return self.l - 1
 
     def kernel(self) -> RowKernel:
-        from noren.designs.semantic.kernels import circle_flat
-
-        F, step = self.F, self.compatibility.step
+        """The composition is l - 1 bars among F - l step + l - 1 spots (Floyd)."""
+        F, l, step = self.F, self.l, self.compatibility.step
+        spots = F - l * step + l - 1
 
         def rows(words: NDArray, codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-            rejected = np.empty(len(codes), np.int64)
-            return rejected[: circle_flat(words, codes, F, step, out, rejected)]
+            bars = np.empty((len(codes), l - 1), np.int64)
+            again = np.zeros(len(codes), bool)
+            for k in range(l - 1):
+                last = spots - (l - 1) + k
+                product = words[:, k].astype(np.uint64) * np.uint64(last + 1)
+                again |= unfair(product, last + 1)
+                bar = (product >> np.uint64(32)).astype(np.int64)
+                bars[:, k] = np.where((bars[:, :k] == bar[:, None]).any(axis=1), last, bar)
+            bars.sort(axis=1)
+            places = bars + codes[:, None] + step + np.arange(l - 1) * (step - 1)
+            out[:, 0], out[:, 1:] = codes, places % F
+            out.sort(axis=1)
+            return np.flatnonzero(again)
 
         return rows
 
     def inclusion(self) -> NDArray[np.float64]:
-        """By the number of ways to reach an offset x from v in i gaps and to come back in l - i."""
-        F, l, step = self.F, self.l, self.compatibility.step
-
-        def ways(gaps: int, length: int) -> int:
-            spare = length - gaps * step
-            return comb(spare + gaps - 1, gaps - 1) if spare >= 0 else 0
-
-        total = ways(l, F)
-        row = [sum(ways(i, x) * ways(l - i, F - x) for i in range(1, l)) / total for x in range(1, F)]
-        offset = np.subtract.outer(np.arange(F), np.arange(F)).T % F
-        return np.array([1.0, *row])[offset]
+        """The second moments of scores that are 1 for one value: of the first truth, and of others by turning."""
+        row = self._moments_of(0, np.eye(self.F))
+        return np.asarray(row[np.subtract.outer(np.arange(self.F), np.arange(self.F)).T % self.F])
 
     def worst_posterior(self, prior: NDArray[np.float64]) -> float:
-        """Posterior odds are prior odds: worst with the least likely companions, found on the circle cut at v."""
+        """Return the largest posterior: posterior odds are prior odds, so the least likely companions are worst."""
         step, worst = self.compatibility.step, 0.0
         before = np.maximum(np.arange(self.F - 2 * step + 1) + 1 - step, 0)
         for v in np.flatnonzero(prior > 0):
@@ -206,17 +234,18 @@ class CircularFlat(Law):
         return worst
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.stack([self._moments_of(v, scores) for v in range(self.F)], axis=1)
+
+    def _moments_of(self, v: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cut the circle at the truth: the other values are a chain of the offsets step .. F - step from it."""
-        step, inner = self.compatibility.step, self.F - 2 * self.compatibility.step + 1
+        own, step = scores[:, v], self.compatibility.step
         if self.l == 1:
-            return scores**2
+            return np.asarray(own**2)
+        inner = self.F - 2 * step + 1
+        around = scores[:, (v + step + np.arange(inner)) % self.F]
         near = np.maximum(np.arange(inner) + 1 - step, 0)
-        out = np.empty(scores.shape)
-        for v in range(self.F):
-            around, own = scores[:, (v + step + np.arange(inner)) % self.F], scores[:, v]
-            m0, m1, m2 = score_moments(np.ones(inner), around, near, self.l)[:, -1, :, -1]
-            out[:, v] = (m2 + 2.0 * own * m1 + own**2 * m0) / m0
-        return out
+        m0, m1, m2 = score_moments(np.ones(inner), around, near, self.l)[:, -1, :, -1]
+        return np.asarray((m2 + 2.0 * own * m1 + own**2 * m0) / m0)
 
 
 def flat_weights(compatibility: Compatibility, l: int) -> NDArray[np.float64] | None:
@@ -262,7 +291,7 @@ def flat_weights(compatibility: Compatibility, l: int) -> NDArray[np.float64] | 
 
 
 def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
-    """log sum_R w(R), the share of sets with each value, and with each pair of values, by dynamic programme."""
+    """Return log sum_R w(R), the share of sets with each value, and with each pair of values, by dynamic programme."""
     chain = compatibility.chain
     assert chain is not None
 
@@ -277,7 +306,7 @@ def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
 
 
 def _listed_sums(sets: NDArray, F: int) -> Sums:
-    """The same over sets that are listed."""
+    """Return the same sums over listed sets."""
 
     def sums(theta: NDArray) -> tuple[float, NDArray, NDArray]:
         logs = theta[sets].sum(axis=1)
@@ -291,11 +320,11 @@ def _listed_sums(sets: NDArray, F: int) -> Sums:
 
 
 def why_not_flat(compatibility: Compatibility, l: int) -> str:
-    """What stands in the way of equal beliefs, in words."""
+    """Return in words why equal beliefs are not possible."""
     F, chain = compatibility.F, compatibility.chain
     if chain is not None and chain.widest() * l > F:
         what = "one class" if isinstance(compatibility.structure, Classes) else "one window narrower than d"
         reason = f"{what} holds {chain.widest()} values, more than F/l = {F}/{l}"
     else:
-        reason = "no weights make all values equally likely in this distance"
+        reason = "under this distance no weights make all values equally likely"
     return f"The flat design does not exist here ({reason}). "

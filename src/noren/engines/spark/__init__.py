@@ -2,8 +2,7 @@
 
 `cluster.py` finds a cluster, says whether keys may travel there, and carries tasks and their answers; `source.py` is a
 table in it, and a partition read as the whole table is; `wire.py` is how published cells are shuffled; `tasks.py` is
-what is counted, drawn and written there; `apart.py` decides parts of a table there; `judge.py` judges what was written;
-`engine.py` holds the verbs.
+what is counted, drawn and written there; `judge.py` judges what was written; `engine.py` holds the verbs.
 """
 
 from noren.engines.spark.engine import SparkEngine

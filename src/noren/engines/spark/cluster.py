@@ -1,4 +1,4 @@
-"""A Spark session, what it must be like before a key travels through it, and how tasks travel, answer and fail."""
+"""Spark sessions: requirements for sending keys, and how tasks travel, answer and fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WIRE = (("spark.authenticate", "spark.network.crypto.enabled"), ("spark.ssl.rpc.
 
 
 def started(master: str | None = None, conf: Mapping[str, str] | None = None) -> Any:
-    """The session that is running, or a new one. Workers on this machine run the Python that runs here."""
+    """Return the running session, or a new one. Local workers use this Python."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -58,7 +58,7 @@ def started(master: str | None = None, conf: Mapping[str, str] | None = None) ->
 
 @contextmanager
 def settings(session: Any) -> Iterator[None]:
-    """The session with our settings for the time of a job; then as it was."""
+    """Apply our settings to the session for the time of a job."""
     before = {name: session.conf.get(name, None) for name in OURS}
     try:
         for name, value in OURS.items():
@@ -73,13 +73,13 @@ def settings(session: Any) -> Iterator[None]:
 
 
 def setting(session: Any, name: str) -> str | None:
-    """A setting of the session or of its context."""
-    found = session.conf.get(name, None)
+    """Return a setting of the session or of its context."""
+    found: str | None = session.conf.get(name, None)
     return found if found is not None else session.sparkContext.getConf().get(name)
 
 
 def demand_sealed(session: Any) -> None:
-    """Refuse to send a key where somebody could read it on its way: on the wire, or in what is spilled to disk."""
+    """Refuse to send a key if somebody could read it on the network or on disk."""
     master = session.sparkContext.master
     if re.fullmatch(r"local(\[[^\]]*\])?", master):
         return
@@ -89,8 +89,8 @@ def demand_sealed(session: Any) -> None:
     if lacking:
         wanted = " ".join(f"--conf {name}=true" for name in lacking)
         raise SecretError(
-            f"keys would travel unencrypted to {master.split(':')[0]}, so nothing is drawn there.",
-            hint=f"Start the session with {wanted} (or, for the wire, spark.ssl.rpc.enabled).",
+            f"keys would be sent unencrypted to {master.split(':')[0]}, so nothing was drawn.",
+            hint=f"Start the session with {wanted} (or spark.ssl.rpc.enabled instead of spark.network.crypto.enabled).",
         )
 
 
@@ -99,7 +99,7 @@ def _on(session: Any, name: str) -> bool:
 
 
 def room(session: Any) -> int:
-    """How many bytes of this machine's memory may be taken: by the setting, else half of what it has."""
+    """Return how many bytes of the driver's memory may be used: by the setting, or half of it."""
     said = setting(session, DRIVER)
     if said is None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -110,14 +110,14 @@ def room(session: Any) -> int:
 
 
 def demand_room(
-    session: Any, needed: int, what: str, instead: str = "choose a method that decides by counts (decoys)"
+    session: Any, needed: int, what: str, instead: str = "choose a method that needs only counts (decoys)"
 ) -> None:
-    """Refuse what does not fit, with the numbers."""
+    """Refuse a table that does not fit into memory, with the required size."""
     there = room(session)
     if needed > there:
         raise OutOfReach(
-            f"{what} needs {needed:,} bytes on the driver, and it may take {there:,}.",
-            hint=f"Raise {DRIVER} where the machine has more, or {instead}.",
+            f"{what} needs {needed:,} bytes on the driver, which may use {there:,}.",
+            hint=f"Raise {DRIVER} if the machine has more memory, or {instead}.",
         )
 
 
@@ -135,21 +135,21 @@ makes a broadcast of all that a task is, keys and all, and writes that to disks.
 
 
 def sent(said: Any) -> bytes:
-    """Something as bytes."""
+    """Serialise an object."""
     from pyspark.serializers import CPickleSerializer
 
     return bytes(CPickleSerializer().dumps(said))
 
 
 def received(content: bytes) -> Any:
-    """The reverse."""
+    """Deserialise an object."""
     from pyspark.serializers import CPickleSerializer
 
     return CPickleSerializer().loads(content)
 
 
 def by_part() -> Any:
-    """An accumulator of what every partition came to. A task that runs again says the same again, and counts once."""
+    """Return an accumulator of the results of partitions; a repeated task counts once."""
     from pyspark.accumulators import AccumulatorParam
 
     class ByPart(AccumulatorParam):
@@ -165,7 +165,7 @@ def by_part() -> Any:
 
 @dataclass(frozen=True)
 class Parted:
-    """A task whose keys are with it, and all the rest in a broadcast."""
+    """A task with its keys, and everything else in a broadcast."""
 
     body: Any
     kept: tuple[Any, ...]
@@ -175,7 +175,7 @@ class Parted:
 
 
 def parted(task: Callable[..., Any]) -> Callable[..., Any]:
-    """The task as it may travel, however many files, values and parts it knows of."""
+    """Prepare a task to travel, whatever the number of its files and values."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context
@@ -186,7 +186,7 @@ def parted(task: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def without_keys(task: Any) -> tuple[bytes, tuple[Any, ...]]:
-    """A task as bytes without its keys, and these; what Spark itself keeps track of stays with them."""
+    """Serialise a task without its keys; return both. Spark's own references stay in the task."""
     from pyspark import Accumulator, Broadcast
     from pyspark.cloudpickle import CloudPickler
 
@@ -200,12 +200,12 @@ def without_keys(task: Any) -> tuple[bytes, tuple[Any, ...]]:
             return len(kept) - 1
 
     sink = io.BytesIO()
-    Packer(sink).dump(task)
+    Packer(sink).dump(task)  # type: ignore[no-untyped-call]
     return sink.getvalue(), tuple(kept)
 
 
 def rejoined(body: bytes, kept: Sequence[Any]) -> Any:
-    """The reverse."""
+    """Join a serialised task with its keys."""
 
     class Unpacker(pickle.Unpickler):
         def persistent_load(self, pid: Any) -> Any:
@@ -224,12 +224,11 @@ _SAID = re.compile(re.escape(MARK) + r"(\{.*?\})#")
 
 
 class TaskFailed(Exception):
-    """A task's failure in words that hold no cell."""
+    """The failure of a task, in words without cells."""
 
 
 def guarded(task: Callable[[Iterator[Any]], Iterator[Any]]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The task as it may travel, with failures that hold no cell: errors of this package, and of others kind and place
-    alone."""
+    """Wrap a task so that its failures contain no cell: errors of Noren unchanged, others by kind and place."""
     carried = parted(task)
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -249,7 +248,7 @@ def guarded(task: Callable[[Iterator[Any]], Iterator[Any]]) -> Callable[[Iterato
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Errors that tasks raised, as the errors that they were; anything else of Spark by its kind alone."""
+    """Turn errors of Spark into the errors that tasks raised, or into an error that names only the kind."""
     try:
         yield
     except NorenError:
@@ -261,7 +260,7 @@ def told() -> Iterator[None]:
         if found is None:
             place = re.search(r"TaskFailed: (.*)", str(error))
             why = place[1] if place else type(error).__name__
-            raise OutOfReach(f"Spark could not do it: {why}.", hint="See the log of the executors.") from None
+            raise OutOfReach(f"Spark failed: {why}.", hint="See the log of the executors.") from None
         said = json.loads(found[1])
         kind = getattr(errors, said["kind"], NorenError)
         raise (kind if kind is not errors.PolicyError else NorenError)(said["message"], hint=said["hint"]) from None
@@ -279,7 +278,7 @@ AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Merge:
-    """The answers of a lot of tasks, in their order, as one."""
+    """Merge the answers of several tasks, in order."""
 
     put: Callable[[Any, Any], Any]
 
@@ -305,7 +304,7 @@ def _row(lot: int, whole: Any) -> Any:
 
 
 def gathered(frame: Any, tasks: int, put: Callable[[Any, Any], Any]) -> Any:
-    """What all tasks say that a frame of payloads has, put together in their order; None where nobody says anything."""
+    """Collect and merge the answers of all tasks in order; None if there are none."""
     from pyspark.sql import functions as f
 
     if tasks <= AT_ONCE:

@@ -1,4 +1,4 @@
-"""The verbs of an engine, on a Spark cluster."""
+"""The engine interface on a Spark cluster."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
+from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Profile, Reading, Written
 from noren.engines.local import LocalEngine, code_batch
-from noren.engines.profile import Profile
-from noren.engines.spark.apart import SparkParts, publishing
 from noren.engines.spark.cluster import (
     TUPLE_COPIES,
     by_part,
@@ -30,12 +28,11 @@ from noren.engines.spark.cluster import (
     started,
     told,
 )
-from noren.engines.spark.judge import CountedStore, judged
 from noren.engines.spark.source import Chain, FilesSource, SparkSource, base_of, carries_keys, opened, send_table
 from noren.engines.spark.tasks import (
     Codes,
     Count,
-    Digest,
+    CountedStore,
     Draw,
     Encode,
     Hash,
@@ -44,12 +41,13 @@ from noren.engines.spark.tasks import (
     Rewrite,
     Tuples,
     Write,
+    judged,
     like_of,
     together,
 )
 from noren.engines.spark.wire import Wire
 from noren.errors import ReleaseError
-from noren.models.judgement import Judgement
+from noren.models.base import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
@@ -57,7 +55,7 @@ from noren.release.release import Release, open_release
 from noren.release.set_tally import SetTally
 from noren.release.store import ParquetStore
 from noren.secret import Keystream, Secret
-from noren.secret.streams import ORDER, CarriedKeys, carried
+from noren.secret.streams import ORDER, CarriedKeys
 from noren.sources.place import Place, Spot
 from noren.sources.source import Source, Writing, open_source
 from noren.statements import CellBatch, Statement
@@ -69,7 +67,8 @@ ROWS_PER_TASK = 1 << 16
 
 
 class SparkEngine:
-    """Everything where the records are. `session` is the one to use, else the one that is running, else a new one."""
+    """An engine that keeps the records on a cluster. `session` is the one to use; by default the running one or a new
+    one."""
 
     def __init__(
         self, session: Any = None, *, master: str | None = None, conf: Mapping[str, str] | None = None
@@ -102,25 +101,18 @@ class SparkEngine:
     def demand_room(self, needed: int, what: str) -> None:
         demand_room(self.session, needed, what)
 
-    @property
-    def elsewhere(self) -> SparkParts:
-        return SparkParts(self)
-
     def profile(
         self,
         source: Source,
         counting: Counting,
         *,
-        on_keys: Callable[[Any], None] | None = None,
-        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         here = LocalEngine()
         base = base_of(source)
         if not isinstance(base, SparkSource | FilesSource):
-            return here.profile(source, counting, on_keys=on_keys, on_records=on_records, meter=meter)
-        key = [] if counting.key is None else [counting.key]
-        columns = list(dict.fromkeys([*counting.columns, *key, *counting.drop]))
+            return here.profile(source, counting, meter=meter)
+        columns = list(dict.fromkeys([*counting.columns, *counting.drop])) or list(source.columns[:1])
         chain = self._chain(source, columns)
         counted = replace(counting, identifiers=())
         with settings(self.session), told():
@@ -134,12 +126,10 @@ class SparkEngine:
         counts = [records.get(number, 0) for number in range(base.partitions)]
         self._remember(source, counting.drop, counts)
         meter(whole.records + whole.dropped)
-        if counting.key is not None and on_keys is not None:
-            self._count_keys(source, counting, on_keys)
         return whole
 
     def _distinct(self, source: Source, name: str, drop: Sequence[str]) -> tuple[int, int]:
-        """How many different cells a column has, and how many in all: found by hashes, which are what is shuffled."""
+        """Count the distinct cells of a column and all its cells, by hashes, so that no text is shuffled."""
         from pyspark.sql import functions
 
         base: Any = base_of(source)
@@ -149,20 +139,6 @@ class SparkEngine:
             times = hashes.groupBy("hash").count()
             found = times.agg(functions.count("hash"), functions.sum("count")).collect()[0]
         return int(found[0]), int(found[1] or 0)
-
-    def _count_keys(self, source: Source, counting: Counting, on_keys: Any) -> None:
-        """How many keys repeat another one, found by their digests: no key leaves the machine that reads it."""
-        from pyspark.sql import functions
-
-        demand_sealed(self.session)
-        base: Any = base_of(source)
-        chain = self._chain(source, [str(counting.key), *counting.drop])
-        task = Digest(Encode(chain, Reading(drop=counting.drop, key=counting.key)), carried(on_keys.stream, []))
-        with settings(self.session), told():
-            digests = base.tasks(chain.read).mapInArrow(guarded(task), "digest long")
-            times = digests.groupBy("digest").count().where(functions.col("count") > 1)
-            repeated = times.agg(functions.sum(functions.col("count") - 1)).collect()[0][0]
-        on_keys.found(int(repeated or 0))
 
     def encoded(self, source: Source, reading: Reading, *, meter: Meter = silent) -> Iterator[CodeBatch]:
         base = base_of(source)
@@ -197,7 +173,7 @@ class SparkEngine:
             most = room(self.session) // (TUPLE_COPIES * 8 * (len(names) + 1))
             found = parts.groupBy(*titles).agg(functions.sum("n").alias("n")).limit(most + 1).toArrow()
         if found.num_rows > most:
-            what = f"deciding about more than {most:,} different tuples of {len(names)} columns"
+            what = f"forming classes of more than {most:,} different tuples of {len(names)} columns"
             demand_room(self.session, found.num_rows * TUPLE_COPIES * 8 * (len(names) + 1), what)
         codes = np.stack([found.column(title).to_numpy().astype(np.int64) for title in titles], axis=1)
         order = np.lexsort(codes.T[::-1])
@@ -225,36 +201,28 @@ class SparkEngine:
         self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
     ) -> Written | None:
         base = base_of(source)
-        apart = getattr(making, "apart", None)
-        like = {} if apart is not None else self._like(source, reading, making)
-        there = isinstance(base, SparkSource | FilesSource)
-        if apart is None and (not there or set(like) != {column.name for column in columns}):
+        like = self._like(source, reading, making)
+        if not isinstance(base, SparkSource | FilesSource) or set(like) != {column.name for column in columns}:
             return None  # whose row each is must be known in the order in which rows are written
         tally = SetTally.expecting(columns, rows)
         titles = tally.columns()
-        task: Any
-        if apart is not None:
-            drawn = self.session.sparkContext.accumulator({}, by_part())
-            publish = publishing(apart, making, tally, columns, drawn)
-            frame, wire, task, forget = apart.frame, publish.wire, publish, apart.forget
-        else:
-            make, chain, drawn = self._make(source, reading, making)
-            keys = CarriedKeys.of(Secret.fresh(), [(ORDER, "")])
-            wire = Wire(like_of(like, tally, columns))
-            frame, task, forget = self._rows(base, chain, make.encode), Draw(make, wire, keys, tally), make.forget  # type: ignore[arg-type]
+        make, chain, drawn = self._make(source, reading, making)
+        keys = CarriedKeys.of(Secret.fresh(), [(ORDER, "")])
+        wire = Wire(like_of(like, tally, columns))
         aside = folder
         if isinstance(folder, Path):  # beside it: an attempt that is late must not leave anything in a release
             aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}-attempts-", dir=folder.parent))
         try:
             write = Write(wire, titles, folder, aside)
             with settings(self.session), told():
-                drawn_rows = frame.mapInArrow(guarded(task), wire.schema)
+                rows_to_draw = self._rows(base, chain, make.encode)
+                drawn_rows = rows_to_draw.mapInArrow(guarded(Draw(make, wire, keys, tally)), wire.schema)
                 ordered = drawn_rows.repartition(self._files(rows), "hi").sortWithinPartitions("hi", "lo")
                 told_rows = ordered.mapInArrow(guarded(write), "payload binary").collect()
             done = sorted((received(row.payload) for row in told_rows), key=lambda one: one.number)
             done, titles = self._renumbered(done, tally, titles, folder, aside)
         finally:
-            forget()
+            make.forget()
             if isinstance(aside, Path):
                 shutil.rmtree(aside, ignore_errors=True)
         _take_in(making, drawn)
@@ -264,7 +232,7 @@ class SparkEngine:
     def _renumbered(
         self, done: list[Any], tally: SetTally, titles: tuple[Statement, ...], folder: Spot, aside: Spot
     ) -> tuple[list[Any], tuple[Statement, ...]]:
-        """The same files with only the sets that occur, where some do not: what no cell shows is not listed."""
+        """Rewrite the files so that only sets that occur are listed."""
         seen = {name: np.any([one.seen[name] for one in done], axis=0) for name in (done[0].seen if done else ())}
         if all(found.all() for found in seen.values()):
             return done, titles
@@ -288,15 +256,15 @@ class SparkEngine:
         return judged(self.session, published, published.store, make, meter)
 
     def open_release(self, path: str | Path | Place | Release) -> Release:
-        """A release whose cells are counted on the cluster: `estimate`, `count` and what rests on tuples get the
-        different combinations of the columns they ask for, and nothing else travels."""
+        """Open a release whose cells the cluster counts. Only the counted combinations of the requested columns reach
+        the driver."""
         release = open_release(path)
         if isinstance(release.store, CountedStore):
             return release
         if not isinstance(release.store, ParquetStore):
             raise ReleaseError(
-                f"{release.title}: its data are no Parquet files, which a cluster could share.",
-                hint="Open it as usual.",
+                f"{release.title}: its data are not Parquet files, which a cluster needs.",
+                hint="Open it without a cluster.",
             )
         return Release(release.manifest, CountedStore(self.session, *release.store.paths), release.path)
 
@@ -308,7 +276,7 @@ class SparkEngine:
         return Chain.of(source, list(dict.fromkeys(columns)), starts)
 
     def _streamed(self, base: SparkSource | FilesSource, chain: Chain, task: Any) -> Iterator[Any]:
-        """What the task says, in the order of partitions, one partition after the other."""
+        """Yield the answers of a task in the order of partitions."""
         encode = getattr(task, "encode", None)
         with settings(self.session), told():
             sent = self._rows(base, chain, encode).mapInArrow(guarded(task), "payload binary")
@@ -316,7 +284,7 @@ class SparkEngine:
                 yield received(row.payload)
 
     def _rows(self, base: SparkSource | FilesSource, chain: Chain, encode: Any) -> Any:
-        """What tasks get: the columns to read, or where nothing must be read one row each."""
+        """Return the input of tasks: the columns to read, or one row for each partition if none is read."""
         if isinstance(encode, Held):
             parts = len(encode.starts) - 1
             return self.session.range(0, parts, 1, parts)
@@ -328,19 +296,19 @@ class SparkEngine:
         return starts
 
     def _placed(self, source: Source, drop: Sequence[str]) -> tuple[int, ...]:
-        """How many records come before every partition."""
+        """Return the number of records before every partition."""
         known = self._starts.get((id(source), tuple(drop)))
         if known is None:
-            self.profile(source, Counting([], drop=drop, key=source.columns[0]))
+            self.profile(source, Counting([], drop=drop))
             known = self._starts[id(source), tuple(drop)]
         return known[1]
 
     def _files(self, rows: int) -> int:
         parallel = self.session.sparkContext.defaultParallelism
-        return max(1, -(-rows // ROWS_PER_FILE), min(parallel, rows // ROWS_PER_TASK))
+        return int(max(1, -(-rows // ROWS_PER_FILE), min(parallel, rows // ROWS_PER_TASK)))
 
     def _make(self, source: Source, reading: Reading, making: Portable) -> tuple[Make, Chain, Any]:
-        """What makes published cells on the cluster, with every partition's own part of what was decided."""
+        """Return what makes published cells on the cluster, with each partition's part of the decisions."""
         demand_sealed(self.session)
         starts = self._placed(source, reading.drop)
         encode: Encode | Held
@@ -358,11 +326,11 @@ class SparkEngine:
         return Make(encode, shared, own, making.stream, drawn), chain, drawn
 
     def _like(self, source: Source, reading: Reading, making: Portable) -> dict[str, Any]:
-        """What is published of no record at all: which kinds of cells there are."""
+        """Return an empty batch of published cells, which shows their types."""
         return dict(making.part(0, 0).under(making.stream)(self._nothing(source, reading)))
 
     def _nothing(self, source: Source, reading: Reading) -> CodeBatch:
-        """No record at all, as codes."""
+        """Return empty codes."""
         base = base_of(source)
         if not isinstance(base, SparkSource | FilesSource) or not reading.columns:
             return CodeBatch({}, {}, {}, None, 0, 0)

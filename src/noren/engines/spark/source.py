@@ -1,4 +1,4 @@
-"""A table in a Spark cluster. Which rows a partition has, and in which order, is the same whenever it is computed.
+"""A table in a Spark cluster, whose partitions have the same rows in the same order each time.
 
 Files are read by this package's own readers, in tasks, so that a cluster reads the records that one machine reads.
 """
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from noren.engines.spark.cluster import guarded, settings, told
 from noren.errors import DataError
-from noren.sources.arrow import blank, open_parquet
+from noren.sources.arrow import blank, open_parquet, parquet_batches
 from noren.sources.csv import CsvSource
 from noren.sources.place import STORES, Place, Spot, place_of
 from noren.sources.source import (
@@ -51,7 +51,7 @@ LEAST_BYTES = 1 << 20
 
 
 class Unit(Protocol):
-    """Some rows of a file; may travel."""
+    """Some rows of a file; can be sent to tasks."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...
 
@@ -66,32 +66,18 @@ class RowGroups:
     """The columns that are read as dictionaries."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        texts = [name for name in self.texts if name in columns]
-        try:
-            with pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=list(self.groups), columns=list(columns)):
-                    batch.validate(full=True)
-                    yield batch.select(list(columns))
-        except MemoryError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeError, KeyError):
-            raise DataError(
-                f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again."
-            ) from None
+        return parquet_batches(self.path, columns, self.texts, self.groups)
 
 
 @dataclass(frozen=True)
 class Files:
-    """What the task of every partition reads; may travel."""
+    """The input of the tasks of all partitions; can be sent to tasks."""
 
     parts: tuple[tuple[Unit, ...], ...]
     schema: Any
 
     def rows(self, number: int, feed: Iterable[Any], columns: Sequence[str]) -> Iterator[Any]:
-        """Some columns of a partition, in batches; what feeds its task says nothing more."""
+        """Yield some columns of a partition in batches."""
         for _ in feed:
             pass
         for unit in self.parts[number]:
@@ -100,12 +86,12 @@ class Files:
 
 @dataclass(frozen=True)
 class Sent:
-    """A table of one machine, whose batches feed the tasks as they are: Spark has not all of Arrow's types."""
+    """A local table whose batches are sent to tasks as Arrow, because Spark lacks some of Arrow's types."""
 
     schema: Any
 
     def rows(self, number: int, feed: Iterable[Any], columns: Sequence[str]) -> Iterator[Any]:
-        """Some columns of a partition, in batches."""
+        """Yield some columns of a partition in batches."""
         import pyarrow as pa
 
         for payloads in feed:
@@ -116,7 +102,7 @@ class Sent:
 
 
 def parquet_files(paths: Sequence[Path], parallel: int, name: str, writing: Writing) -> tuple[Files, Source]:
-    """Parquet files as tasks read them, and as one machine does."""
+    """Return Parquet files for tasks and for the driver."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -139,7 +125,7 @@ def parquet_files(paths: Sequence[Path], parallel: int, name: str, writing: Writ
 
 
 def csv_files(sources: Sequence[CsvSource], parallel: int, name: str) -> tuple[Files, Source]:
-    """Delimited text as tasks read it, by the reader of one machine, and as that machine does."""
+    """Return delimited files for tasks and for the driver, read by the same reader."""
     import pyarrow as pa
 
     whole = FolderSource(name, sources)
@@ -151,7 +137,7 @@ def csv_files(sources: Sequence[CsvSource], parallel: int, name: str) -> tuple[F
 
 
 def split_lots(sized: Sequence[tuple[Any, int]], parallel: int, most: int) -> list[list[Any]]:
-    """Things in their order, in lots of about the same size."""
+    """Split items into lots of about equal size, in order."""
     whole = sum(size for _, size in sized)
     lots = max(1, min(len(sized), max(parallel, -(-whole // most))))
     out: list[list[Any]] = [[] for _ in range(lots)]
@@ -166,8 +152,8 @@ STEADY = frozenset({"FileSourceScanExec", "LocalTableScanExec", "RangeExec", "Pr
                     "ColumnarToRowExec", "InputAdapter", "WholeStageCodegenExec", "EmptyRelationExec"})  # fmt: skip
 """Steps of a plan that give the same rows in the same order, in the same partitions, however often they run."""
 HELD = (
-    "the table is computed, or read from a base, so that its rows could come in another order the next time: it is "
-    "held as it came, and if a machine is lost that holds some of it, the run stops and publishes nothing"
+    "the table is computed or read from a database, so its rows may come in another order when read again: it is "
+    "kept as first read, and the run publishes nothing if a machine with part of it is lost"
 )
 OTHER = "Give a Parquet or CSV path, table:NAME, a jdbc: address with dbtable=..., or a DataFrame."
 PARQUET = (".parquet", ".pq")
@@ -175,13 +161,13 @@ TEXT = (".csv", ".tsv", ".txt")
 
 
 class SparkSource:
-    """A DataFrame as a source. Nothing of it is changed."""
+    """A DataFrame as a source, which is not changed."""
 
     def __init__(self, frame: Any, name: str = "the Spark DataFrame", missing_values: Sequence[str] = ()) -> None:
         if not hasattr(frame, "_jdf"):
             raise DataError(
-                "a DataFrame of Spark Connect does not say how it is computed.",
-                hint="Give one of a classic session, or the path of the data.",
+                "a DataFrame of Spark Connect does not show how it is computed.",
+                hint="Give a DataFrame of a classic session, or the path of the data.",
             )
         self.name = name
         self.columns = check_columns(frame.columns, name)
@@ -197,11 +183,11 @@ class SparkSource:
             self.notes = (HELD,)
 
     def tasks(self, columns: Sequence[str]) -> Any:
-        """What tasks get of these columns."""
+        """Return the input of tasks with these columns."""
         return self.selected(columns)
 
     def nothing(self, columns: Sequence[str]) -> Any:
-        """These columns of no row."""
+        """Return these columns without rows."""
         import pyarrow as pa
 
         with settings(self.session), told():
@@ -209,7 +195,7 @@ class SparkSource:
         return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in empty.schema], empty.schema.names)
 
     def selected(self, columns: Sequence[str]) -> Any:
-        """Some columns, numbered, so that no name of a column meets Spark's own rules about names."""
+        """Select some columns under numbers, so that their names do not conflict with Spark's rules."""
         from pyspark.sql import functions
 
         names = [functions.col("`" + name.replace("`", "``") + "`").alias(f"c{i}") for i, name in enumerate(columns)]
@@ -221,7 +207,7 @@ class SparkSource:
             return int(self.frame.rdd.getNumPartitions())
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """All rows through this machine: for what nobody else can do."""
+        """Yield all rows through the driver."""
         import pyarrow as pa
 
         from noren.sources.arrow import blank
@@ -236,7 +222,7 @@ class SparkSource:
 
 
 class FilesSource:
-    """A table that tasks read with the readers of one machine: files that all of them see, or what is sent to them."""
+    """A table that tasks read with the local readers: files that all machines can access, or a table that is sent."""
 
     def __init__(
         self, session: Any, files: Files | Sent, whole: Source, missing_values: Sequence[str] = (), frame: Any = None
@@ -261,11 +247,11 @@ class FilesSource:
             return int(self.frame.rdd.getNumPartitions())
 
     def tasks(self, columns: Sequence[str]) -> Any:
-        """What feeds the tasks; of files a number for each, by which it knows them."""
+        """Return the input of tasks; for files a number that identifies each."""
         return self.frame if self.frame is not None else self.session.range(0, self.partitions, 1, self.partitions)
 
     def nothing(self, columns: Sequence[str]) -> Any:
-        """These columns of no row."""
+        """Return these columns without rows."""
         import pyarrow as pa
 
         kinds = [self.files.schema.field(name).type for name in columns]
@@ -273,7 +259,7 @@ class FilesSource:
 
 
 def send_table(session: Any, source: Source) -> FilesSource:
-    """A table of this machine, sent to the cluster batch by batch."""
+    """Send a local table to the cluster batch by batch."""
     import pyarrow as pa
 
     batches = list(source.batches(list(source.columns)))
@@ -296,14 +282,14 @@ def _as_bytes(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def payload(content: bytes) -> Any:
-    """Bytes as the one row of a batch."""
+    """Pack bytes into a batch of one row."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([pa.array([content], pa.binary())], ["payload"])
 
 
 def is_steady(frame: Any) -> bool:
-    """Whether every step of the plan gives the same rows in the same order, however often it runs."""
+    """Return whether every step of the plan gives the same rows in the same order each time it runs."""
     waiting = [frame._jdf.queryExecution().sparkPlan()]
     while waiting:
         step = waiting.pop()
@@ -319,8 +305,8 @@ def is_steady(frame: Any) -> bool:
 
 
 def opened(session: Any, place: str | Path, writing: Writing) -> Source:
-    """A table that the cluster reads: Parquet and CSV (a file, a folder, a glob), a table of the catalogue, a base; of
-    anything else the source that one machine has."""
+    """Open a table that the cluster reads: Parquet and CSV (a file, a folder, a glob), a catalogue table, or a
+    database; anything else as a local source."""
     text = str(place)
     scheme = SCHEME.match(text)
     with ToldAsData(text):
@@ -341,7 +327,7 @@ def opened(session: Any, place: str | Path, writing: Writing) -> Source:
 
 
 def _of_files(session: Any, files: Sequence[Path], text: str, writing: Writing) -> Source:
-    """Files that this machine sees, and so must all others."""
+    """Open files that the driver and all workers can access."""
     parallel = session.sparkContext.defaultParallelism
     if suffix_of(files[0]) in PARQUET:
         found, whole = parquet_files(files, parallel, text, writing)
@@ -353,8 +339,7 @@ def _of_files(session: Any, files: Sequence[Path], text: str, writing: Writing) 
 
 
 def _in_store(session: Any, text: str, writing: Writing) -> Source:
-    """Files behind an address. Text is read by our reader, or not at all; Parquet by Spark, which may have credentials
-    that this package has not."""
+    """Open files at an address. Noren's reader reads text; Spark reads Parquet with its own credentials."""
     name = text.rstrip("/").partition("?")[0]
     known = text.partition(":")[0].lower() in STORES
     spots = list_files(place_of(text)) if known and not name.endswith(PARQUET) else [Path(name)]
@@ -362,7 +347,7 @@ def _in_store(session: Any, text: str, writing: Writing) -> Source:
         return _read_by_spark(session, text, writing)
     if not known:
         raise DataError(
-            f"{name}: Spark would read this text otherwise than noren does.",
+            f"{name}: Spark would read this text differently from Noren.",
             hint="Write it as Parquet, or give the DataFrame that you have read.",
         )
     sources = [_text_of(spot, writing) for spot in spots]
@@ -381,7 +366,7 @@ def _text_of(spot: Spot, writing: Writing) -> CsvSource:
 
 
 def _read_by_spark(session: Any, text: str, writing: Writing) -> SparkSource:
-    """Parquet in places that only Spark knows, or in folders whose names hold columns.
+    """Open Parquet in places that only Spark can access, or in folders whose names hold columns.
 
     Spark takes the columns of one file for those of all and fills the rest with nothing, so each is compared.
     """
@@ -397,19 +382,23 @@ def _read_by_spark(session: Any, text: str, writing: Writing) -> SparkSource:
 
 
 def _base(session: Any, text: str, writing: Writing) -> SparkSource:
-    """A table or query of a base. Its address may hold a password, and is named without what follows the host."""
+    """Open a table or query of a database. Messages omit the part of the address after the host, which may hold a
+    password."""
     address, _, rest = text.partition("?")
     given = dict(parse_qsl(rest, keep_blank_values=True))
     asked = {name: given.pop(name) for name in ("dbtable", "query") if name in given}
     if len(asked) != 1:
-        raise DataError("which table of the base?", hint="Add ?dbtable=people (or &dbtable=people) to the address.")
+        raise DataError(
+            "the address names no table of the database.",
+            hint="Add ?dbtable=people (or &dbtable=people) to the address.",
+        )
     url = address + (f"?{urlencode(given)}" if given else "")
     frame = session.read.format("jdbc").option("url", url).options(**asked).load()
-    return SparkSource(frame, "the table of the base", writing.missing_values)
+    return SparkSource(frame, "the table of the database", writing.missing_values)
 
 
 class ToldAsData:
-    """Errors of Spark about a place as ours, without what Spark quotes."""
+    """Turns Spark's errors about a place into ours, without what Spark quotes."""
 
     def __init__(self, place: str) -> None:
         self.place = "the base" if place.startswith("jdbc:") else place
@@ -429,7 +418,7 @@ class ToldAsData:
 
 @dataclass
 class PartSource:
-    """The rows of one task. They can be read once."""
+    """The rows of one task, which can be read once."""
 
     name: str
     columns: tuple[str, ...]
@@ -455,14 +444,14 @@ class PartSource:
 
 
 def base_of(source: Source) -> Source:
-    """The source that others are made of."""
+    """Return the source that others are derived from."""
     while hasattr(source, "inner"):
         source = source.inner
     return source
 
 
 def over(source: Any, part: Source, place: RowRange) -> Source:
-    """The source, made of another part of what it is made of."""
+    """Return the source over another part of its data."""
     if not hasattr(source, "inner"):
         return part
     derived: Derived = source
@@ -470,13 +459,13 @@ def over(source: Any, part: Source, place: RowRange) -> Source:
 
 
 def carries_keys(source: Any) -> bool:
-    """Whether a key is part of how the source is read."""
+    """Return whether a key is part of how the source is read."""
     return hasattr(source, "inner") and (getattr(source, "carries_keys", False) or carries_keys(source.inner))
 
 
 @dataclass(frozen=True)
 class Chain:
-    """How to read a partition; may travel."""
+    """The steps that read a partition; can be sent to tasks."""
 
     top: Source
     read: tuple[str, ...]
@@ -500,7 +489,7 @@ class Chain:
         return RowRange(number, self.starts[number], self.starts[number + 1]) if self.starts else RowRange(number)
 
     def source(self, number: int, feed: Iterable[Any]) -> Source:
-        """The source of one partition, fed with its rows."""
+        """Return the source of one partition with these rows."""
         base: Any = base_of(self.top)
         if self.files is not None:
             feed = self.files.rows(number, feed, self.read)

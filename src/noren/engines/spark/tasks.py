@@ -1,4 +1,4 @@
-"""What tasks do: count, encode, hash keys, count tuples; draw a release and after the shuffle write it.
+"""The tasks: count, encode, hash keys, count tuples, draw, and write after the shuffle.
 
 Drawing is a function of keys, the record and its codes; the random order of rows is one of keys, the partition and the
 place in it; what is written follows from both. So a task that runs twice, at once or again, makes the same bytes, and
@@ -7,7 +7,7 @@ whichever attempt is counted the release is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,28 +15,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.engine import CodeBatch, Counting, Reading
+from noren.engines.engine import CodeBatch, Counting, Profile, Reading
 from noren.engines.local import LocalEngine, code_batch, hashed, kept_batches
-from noren.engines.profile import Profile
-from noren.engines.spark.cluster import sent
+from noren.engines.spark.cluster import (
+    TUPLE_COPIES,
+    demand_room,
+    guarded,
+    received,
+    room,
+    sent,
+    settings,
+    told,
+)
 from noren.engines.spark.source import Chain, payload
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
 from noren.files import publish_file
-from noren.release.parts import NAME, Part
+from noren.models.base import Judgement
+from noren.models.verdict import Verdict
+from noren.progress import Meter, silent
+from noren.release.published import Published
 from noren.release.set_tally import SetTally
-from noren.release.store import ParquetStore, write_data
+from noren.release.store import NAME, ParquetStore, Part, write_data
 from noren.secret import RecordStream
 from noren.secret.streams import CarriedKeys, order_keys
 from noren.sources.place import Place, Spot, Upload
-from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
+from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length, take
 from noren.statements.set_cells import NumberedSets
 
 ROWS_AT_ONCE = 1 << 16
 
 
 def part_number() -> int:
-    """Which partition this task works on."""
+    """Return the partition of this task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -46,7 +57,7 @@ def part_number() -> int:
 
 @dataclass(frozen=True)
 class Encode:
-    """The records of a partition as codes, with the numbers they have in the table."""
+    """Encode the records of a partition, with their numbers in the table."""
 
     chain: Chain
     reading: Reading
@@ -58,12 +69,14 @@ class Encode:
             yield code_batch(batch, self.reading, source.name, place.start + done)
             done += batch.num_rows
         if self.chain.starts and done != place.stop - place.start:
-            raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
+            raise DataError(
+                f"{source.name}: it changed while it was read.", hint="Run it again while nobody writes to the table."
+            )
 
 
 @dataclass(frozen=True)
 class Held:
-    """Records of which nothing must be read: everything about them was decided record by record."""
+    """Records that need no reading, because everything was decided record by record."""
 
     starts: tuple[int, ...]
 
@@ -77,7 +90,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Make:
-    """Published cells of a partition, packed for this machine."""
+    """Make and pack the published cells of a partition for the driver."""
 
     encode: Encode | Held
     shared: Any
@@ -90,7 +103,7 @@ class Make:
     """Where what was drawn is counted, partition by partition."""
 
     def forget(self) -> None:
-        """Let the machines let go of what was decided."""
+        """Release the decisions from the memory of all machines."""
         for one in self.own:
             one.unpersist()
 
@@ -108,7 +121,7 @@ class Make:
 
 @dataclass(frozen=True)
 class Draw:
-    """Published cells of a partition as rows for the shuffle, each with 128 random bits."""
+    """Make published cells of a partition as rows for the shuffle, each with 128 random bits."""
 
     make: Make
     wire: Wire
@@ -127,7 +140,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Done:
-    """What a task has written."""
+    """The files that a task has written."""
 
     number: int
     rows: int
@@ -140,7 +153,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Write:
-    """A file of the rows that came here, in their random order. Written aside and renamed: there is all of it or none.
+    """Write a file of the shuffled rows in random order, under a temporary name that is renamed last.
 
     Another attempt may have been faster; it wrote the same bytes.
     """
@@ -178,7 +191,7 @@ def written_part(
     aside: Spot,
     seen: Mapping[str, NDArray[np.bool_]],
 ) -> Done | None:
-    """Write one file of data; None where there is nothing to write."""
+    """Write one file of data; None if there is nothing to write."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -200,7 +213,7 @@ def written_part(
 
 
 def like_of(cells: CellBatch, tally: SetTally, columns: Sequence[Statement]) -> dict[str, Cells]:
-    """A batch without rows of the columns as they are shuffled."""
+    """Return an empty batch of the columns as they are shuffled."""
     found = tally.written({column.name: cells[column.name] for column in columns})
     assert all(not isinstance(one, NumberedSets) or len(one) == 0 for one in found.values())
     return found
@@ -208,7 +221,7 @@ def like_of(cells: CellBatch, tally: SetTally, columns: Sequence[Statement]) -> 
 
 @dataclass(frozen=True)
 class Count:
-    """The profile of a partition, and how many records it has."""
+    """Count the values and records of a partition."""
 
     chain: Chain
     counting: Counting
@@ -220,7 +233,7 @@ class Count:
 
 
 def together(one: tuple[dict[int, int], Profile], other: tuple[dict[int, int], Profile]) -> Any:
-    """What `Count` says of two lots of partitions."""
+    """Merge the counts of two lots of partitions."""
     one[0].update(other[0])
     one[1].merge(other[1])
     return one
@@ -228,7 +241,7 @@ def together(one: tuple[dict[int, int], Profile], other: tuple[dict[int, int], P
 
 @dataclass(frozen=True)
 class Codes:
-    """The records of a partition as codes, for this machine."""
+    """Encode the records of a partition for the driver."""
 
     encode: Encode
     chain: Chain
@@ -241,23 +254,8 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Digest:
-    """The digest of every record's key."""
-
-    encode: Encode
-    stream: RecordStream
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in self.encode(part_number(), batches):
-            digests = self.stream.people(batch.keys).view(np.int64)
-            yield pa.RecordBatch.from_arrays([pa.array(digests)], ["digest"])
-
-
-@dataclass(frozen=True)
 class Hash:
-    """A number for every cell of a column, the same for the same text."""
+    """Hash every cell of a column; equal texts have equal numbers."""
 
     chain: Chain
     name: str
@@ -275,7 +273,7 @@ class Hash:
 
 @dataclass(frozen=True)
 class Tuples:
-    """The different tuples of a partition, and how often each occurs."""
+    """Count the distinct tuples of a partition."""
 
     encode: Encode
     names: tuple[str, ...]
@@ -294,7 +292,7 @@ class Tuples:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Files with other numbers for their sets."""
+    """Rewrite files with other numbers for their sets."""
 
     names: tuple[str, ...]
     before: tuple[Statement, ...]
@@ -309,3 +307,130 @@ class Rewrite:
             place = int(self.names[number].removesuffix(".parquet").rpartition("-")[2])
             done = written_part(place, cells, self.after, self.folder, self.aside, {})
             yield sent(done)
+
+
+# ---------------------------------------------------------------------- judging
+#
+# What was written, judged where it lies: every task judges some files, and the judgements merge.
+
+GROUPS_AT_ONCE = 16
+"""Row groups that a task judges at least, where there are as many: a task costs more than reading a few."""
+Parts = Sequence[tuple[Spot, tuple[int, ...]]]
+
+
+def shares(store: ParquetStore, tasks: int) -> list[list[tuple[Spot, tuple[int, ...]]]]:
+    """Distribute files and row groups over lots of about equal size."""
+    every = [(path, group) for path, groups in store.parts() for group in groups]
+    lots = max(1, min(tasks, -(-len(every) // GROUPS_AT_ONCE)))
+    out = []
+    for number in range(lots):
+        found: dict[Spot, list[int]] = {}
+        for path, group in every[number * len(every) // lots : (number + 1) * len(every) // lots]:
+            found.setdefault(path, []).append(group)
+        out.append([(path, tuple(groups)) for path, groups in found.items()])
+    return out
+
+
+@dataclass(frozen=True)
+class Observe:
+    """Check the requirements on some files."""
+
+    lots: Sequence[Parts]
+    columns: Sequence[Statement]
+    make: Callable[[], Judgement]
+
+    def __call__(self, numbers: Iterator[int]) -> Iterator[bytes]:
+        for number in numbers:
+            judgement, rows = observed(self.lots[number], self.columns, self.make)
+            yield sent((rows, judgement.parts))
+
+
+def observed(lot: Parts, columns: Sequence[Statement], make: Callable[[], Judgement]) -> tuple[Judgement, int]:
+    """Check the requirements on a lot of files, and count their rows."""
+    judgement, rows = make(), 0
+    for path, groups in lot:
+        for batch in ParquetStore.part(path, groups, columns):
+            judgement.observe(batch)
+            rows += batch_length(batch)
+    return judgement, rows
+
+
+@dataclass(frozen=True)
+class CountCells:
+    """Count the distinct rows of some files."""
+
+    lots: Sequence[Parts]
+    columns: Sequence[Statement]
+    wire: Wire
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for given in batches:
+            for number in given.column(0).to_pylist():
+                for path, groups in self.lots[number]:
+                    for batch in ParquetStore.part(path, groups, self.columns):
+                        rows = self.wire.packed(batch, np.zeros((batch_length(batch), 2), np.int64))
+                        found = pa.Table.from_batches([rows.select(rows.schema.names[2:])])
+                        counted = found.group_by(found.column_names).aggregate([([], "count_all")])
+                        yield from counted.combine_chunks().to_batches()
+
+
+class CountedStore(ParquetStore):
+    """A store whose cells are in files that a cluster reads and counts."""
+
+    def __init__(self, session: Any, *paths: Spot) -> None:
+        super().__init__(*paths)
+        self._session = session
+
+    def counted(self, columns: Sequence[Statement]) -> tuple[dict[str, Cells], NDArray[np.int64]]:
+        """Count the distinct combinations of cells of some columns."""
+        import pyarrow as pa
+        from pyspark.sql import functions
+
+        empty = take(next(self.batches(columns)), slice(0, 0))
+        wire = Wire(empty)
+        lots = shares(self, 4 * self._session.sparkContext.defaultParallelism)
+        titles = ["row", *(f"v{i}" for i in range(len(wire.loose)))]
+        schema = ", ".join([*(f"{title} binary" for title in titles), "n long"])
+        wide = 8 * (len(columns) + 1)
+        with settings(self._session), told():
+            rows = self._session.range(0, len(lots), 1, len(lots))
+            parts = rows.mapInArrow(guarded(CountCells(lots, columns, wire)), schema)
+            most = room(self._session) // (TUPLE_COPIES * wide)
+            counted = parts.groupBy(*titles).agg(functions.sum("n").alias("n"))
+            found = counted.limit(most + 1).toArrow().combine_chunks()
+        if found.num_rows > most:
+            what = f"counting more than {most:,} different rows of {', '.join(column.name for column in columns)}"
+            demand_room(self._session, found.num_rows * TUPLE_COPIES * wide, what, "ask for fewer columns")
+        nothing = [pa.array(np.zeros(found.num_rows, np.int64))] * 2
+        arrays = [*nothing, *(_one(found.column(title)) for title in titles)]
+        batch = pa.RecordBatch.from_arrays(arrays, ["hi", "lo", *titles])
+        return wire.unpacked(batch), found.column("n").to_numpy().astype(np.int64)
+
+
+def _one(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) if column.num_chunks else pa.array([])
+
+
+def judged(
+    session: Any, published: Published, store: ParquetStore, make: Callable[[], Judgement], meter: Meter = silent
+) -> list[Verdict]:
+    """Return the verdicts on a table in files."""
+    whole = make()
+    wanted = [published.by_name[name] for name in published.columns if name in whole.needs]
+    if not wanted:
+        return whole.verdicts()
+    context = session.sparkContext
+    lots = shares(store, 4 * context.defaultParallelism)
+    work = guarded(Observe(lots, wanted, make))
+    with told():
+        found = context.parallelize(range(len(lots)), len(lots)).mapPartitions(work).collect()
+    for content in found:
+        rows, parts = received(content)
+        for own, other in zip(whole.parts, parts, strict=True):
+            own.merge(other)
+        meter(rows)
+    return whole.verdicts()

@@ -1,4 +1,4 @@
-"""Published cells as they are shuffled: a row is one run of bytes, with 128 random bits to order it by.
+"""The format of shuffled rows: each is a run of bytes with 128 random bits that determine its position.
 
 Codes, sets and numbers of sets have a fixed width and stand together; texts of open columns, which are published as
 they are, and sets of terms follow as bytes of their own. Nothing but what will be published is in a row.
@@ -17,7 +17,7 @@ from noren.statements.batch import batch_length
 
 
 class Wire:
-    """How rows of these columns are packed; `like` is a batch of them, without rows."""
+    """How rows of these columns are packed; `like` is an empty batch of them."""
 
     def __init__(self, like: CellBatch) -> None:
         self.like = dict(like)
@@ -30,11 +30,11 @@ class Wire:
 
     @property
     def schema(self) -> str:
-        """The columns for Spark."""
+        """Return the columns for Spark."""
         return ", ".join(["hi long", "lo long", "row binary", *(f"v{i} binary" for i in range(len(self.loose)))])
 
     def packed(self, batch: CellBatch, keys: NDArray[np.int64]) -> Any:
-        """A batch for Spark."""
+        """Pack a batch for Spark."""
         import pyarrow as pa
 
         n = batch_length(batch)
@@ -46,7 +46,7 @@ class Wire:
         return pa.RecordBatch.from_arrays(arrays, ["hi", "lo", "row", *(f"v{i}" for i in range(len(loose)))])
 
     def unpacked(self, batch: Any) -> dict[str, Cells]:
-        """The reverse."""
+        """Unpack a batch from Spark."""
         n = batch.num_rows
         rows = _matrix(batch.column(2), sum(self.widths.values()))
         found, at = {}, 0
@@ -72,7 +72,7 @@ def _demand_packable(kind: Any, name: str) -> None:
     known = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or _is_text(kind)
     if not (known or pa.types.is_large_list(kind)):
         raise DataError(
-            f"column {name!r} holds {kind}, which cannot be shuffled.", hint="Leave it out, or make it text."
+            f"column {name!r} holds {kind}, which cannot be shuffled.", hint="Drop the column, or convert it to text."
         )
 
 
@@ -84,7 +84,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _bytes_of(array: Any, n: int) -> NDArray[np.uint8]:
-    """(n, width) bytes of cells of fixed width."""
+    """Return cells of fixed width as an (n, width) array of bytes."""
     import pyarrow as pa
 
     flat = array.flatten() if pa.types.is_fixed_size_list(array.type) else array
@@ -104,7 +104,7 @@ def _array(rows: NDArray[np.uint8], kind: Any, n: int) -> Any:
 
 
 def _binary(rows: NDArray[np.uint8]) -> Any:
-    """(n, width) bytes as n texts of bytes."""
+    """Return (n, width) bytes as n binary texts."""
     import pyarrow as pa
 
     n, width = rows.shape
@@ -115,7 +115,7 @@ def _binary(rows: NDArray[np.uint8]) -> Any:
 
 
 def _matrix(column: Any, width: int) -> NDArray[np.uint8]:
-    """The reverse: all of them have this width."""
+    """Return n binary texts of this width as (n, width) bytes."""
     n = len(column)
     if n == 0 or width == 0:
         return np.zeros((n, width), np.uint8)
@@ -124,9 +124,8 @@ def _matrix(column: Any, width: int) -> NDArray[np.uint8]:
 
 
 def _loose(array: Any) -> Any:
-    """Cells of any width as bytes; a missing cell stays missing."""
+    """Return cells of any width as bytes; a missing cell stays missing."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = array.type
     if _is_text(kind):
@@ -138,11 +137,7 @@ def _loose(array: Any) -> Any:
         return pa.Array.from_buffers(pa.binary(), len(array), [None, pa.py_buffer(ends), pa.py_buffer(inside)])
     if pa.types.is_boolean(kind):
         array = array.cast(pa.uint8())
-    width, n = array.type.bit_width // 8, len(array)
-    whole = pa.concat_arrays([array]) if array.offset else array
-    data = np.frombuffer(whole.buffers()[1], np.uint8, n * width, whole.offset * width) if n else np.zeros(0, np.uint8)
-    made = _binary(data.reshape(n, width))
-    return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.binary()))
+    return array.view(pa.binary(array.type.bit_width // 8)).cast(pa.binary())
 
 
 def _unloose(column: Any, kind: Any) -> Any:
@@ -150,18 +145,11 @@ def _unloose(column: Any, kind: Any) -> Any:
 
     if _is_text(kind):
         return column.cast(kind)
-    n = len(column)
     if pa.types.is_large_list(kind):
-        offsets = np.frombuffer(column.buffers()[1], np.int32, n + 1, 4 * column.offset).astype(np.int64)
+        offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset).astype(np.int64)
         size = int(offsets[-1] - offsets[0])
         data = np.frombuffer(column.buffers()[2], np.uint8, size, int(offsets[0])) if size else np.zeros(0, np.uint8)
         return pa.LargeListArray.from_arrays(pa.array((offsets - offsets[0]) // 4), pa.array(data.view(np.int32)))
     inner = pa.uint8() if pa.types.is_boolean(kind) else kind
-    width = inner.bit_width // 8
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.zeros((n, width), np.uint8)
-    kept = column.drop_null()
-    rows[there] = _matrix(kept, width)
-    mask = pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
-    made = pa.Array.from_buffers(inner, n, [mask, pa.py_buffer(rows)])
+    made = column.cast(pa.binary(inner.bit_width // 8)).view(inner)
     return made.cast(kind) if pa.types.is_boolean(kind) else made

@@ -1,4 +1,11 @@
-"""Bayes' rule for every record, from everything that is published about it."""
+"""Bayes' rule for every record, from everything that is published about it.
+
+How far each column is to be trusted beside the others.
+
+Each column's evidence is raised to a power between 0 and 2. Columns that say the same share one; a column that is
+noise gets none. The powers are those under which people's own cells are foreseen best by the tables that were learned
+without them, so that beliefs are as sure as they prove right, and no surer.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +16,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
-from noren.estimates.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
-from noren.estimates.belief.pairs import START, Pair, glanced, information, learned, marginal
-from noren.estimates.belief.weighing import powers
+from noren.estimates.belief.pairs import (
+    START,
+    Evidence,
+    Pair,
+    both,
+    evidence_of,
+    glanced,
+    information,
+    kinds,
+    learned,
+    marginal,
+    secret_of,
+)
 from noren.ragged import distinct_of, in_order, offsets_of, owners, row_numbers
 from noren.schema.roles import Role
 from noren.statements import Cells, Likelihood, Statement
+
+ASKED, LEAST_ASKED = 4_000, 500
+"""Records whose own cells are foreseen: fewer where domains are large."""
+MOST_ENTRIES = 1 << 19
+"""Records times values up to which all of them are asked."""
+MOST_POWER = 2.0
+PRICE = 3.0
+"""Log-likelihood that a power of 1 must gain, so that columns that say something by chance alone get none."""
+
+
+def powers(
+    own: Evidence, pairs: Sequence[Pair], priors: NDArray[np.float64], fold: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return one weight for every pair. priors: (folds, values)."""
+    from scipy.optimize import minimize
+
+    asked = _asked(len(fold), own.d)
+    start, told = np.log(np.maximum(priors[fold[asked]], 1e-300)), np.zeros((len(pairs), len(asked), own.d))
+    for number in range(len(priors)):
+        mine = np.flatnonzero(fold[asked] == number)
+        bounds, value = offsets_of(np.full(len(mine), own.d)), np.tile(np.arange(own.d), len(mine))
+        for at, pair in enumerate(pairs):
+            told[at, mine] = pair.told(number, asked[mine], bounds, value).reshape(len(mine), own.d)
+    likely = np.full((len(asked), own.d), own.cells.floor)
+    bounds, value, weight = own.listed(asked)
+    likely[np.repeat(np.arange(len(asked)), np.diff(bounds)), value] = weight
+
+    def loss(power: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logs = start + np.tensordot(power, told, 1)
+        before = np.exp(logs - logs.max(axis=1, keepdims=True))
+        before /= before.sum(axis=1, keepdims=True)
+        after = before * likely
+        total = np.maximum(after.sum(axis=1, keepdims=True), 1e-300)
+        slope = after / total - before
+        gain = np.tensordot(told, slope, ([1, 2], [0, 1]))
+        return PRICE * float(power.sum()) - float(np.log(total).sum()), PRICE - gain
+
+    first = np.full(len(pairs), 0.5)
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, MOST_POWER)] * len(pairs))
+    return np.asarray(found.x)
+
+
+def _asked(records: int, width: int) -> NDArray[np.int64]:
+    """Select records spread over the whole table."""
+    count = min(records, max(LEAST_ASKED, min(ASKED, MOST_ENTRIES // max(1, width))))
+    return np.unique(np.linspace(0, records - 1, count).astype(np.int64))
+
 
 KNOWN, HELD = 16_000, 5_000
 """Records from which a pair is learned, and those that say when to stop."""
@@ -24,6 +88,8 @@ MANY = 50_000
 """Records from which on pairs are learned side by side."""
 MOST_READ = 16
 """Other columns that are read; of more, those that seem to tell most after a first look."""
+READ_SINGLY = 6
+"""The same where each is read by itself, to save time."""
 LOOKED_AT = 3_000
 """Records of that first look."""
 LEAST_LOOKED_AT, MOST_OWN, MOST_PRODUCTS = 500, 64, 1 << 31
@@ -50,7 +116,7 @@ QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 @dataclass(frozen=True)
 class Concluded:
-    """What is believed about every record, one entry each."""
+    """The beliefs about every record, one entry per record."""
 
     top: NDArray[np.int64]
     """The likeliest value."""
@@ -64,14 +130,14 @@ class Concluded:
     """With the truth: the chance that the likeliest value is right, 1 over the ties."""
 
     def taken(self, rows: NDArray[np.int64]) -> Concluded:
-        """These records in this order."""
+        """Return these records in this order."""
         true, right = (None if part is None else part[rows] for part in (self.truth_belief, self.right))
         return Concluded(self.top[rows], self.belief[rows], self.moved[rows], true, right)
 
 
 @dataclass(frozen=True)
 class Belief(Concluded):
-    """What is believed about every record's secret from all that is published about it."""
+    """The belief in every value of every record's secret, given all its published cells."""
 
     column: str = ""
     before: float = 1.0
@@ -84,7 +150,7 @@ class Belief(Concluded):
     """The same without the secret's own cell, where it was asked for."""
 
     def above(self, most: float) -> NDArray[np.bool_]:
-        """Whose secret is believed more than that."""
+        """Return which secrets are believed with more than this."""
         return np.asarray(self.belief > most + TIE)
 
 
@@ -98,12 +164,14 @@ def believed(
     truth: NDArray[np.int64] | None = None,
     knows_row: bool = False,
     without: bool = False,
+    singly: bool = False,
 ) -> Belief | None:
-    """What is believed about one secret; None where its cells do not speak of listed values.
+    """Compute the beliefs about one secret; None if its cells are not about listed values.
 
     `given` names the other columns that are read; by default all. `people` says whose row each is: what is learned from
     others is then learned from other people. `truth` adds how often the likeliest value is right. `knows_row` grants
-    the adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
+    the adversary the person's row beside generalised values too; `without` also concludes without the secret's own
+    cell. `singly` saves time: a few columns are read, each by itself.
     """
     by_name = {statement.name: statement for statement in statements}
     order = _order(statements, cells)
@@ -119,7 +187,7 @@ def believed(
     others = [statement for statement in statements if statement.name != name] if open_ else []
     if given is not None:
         others = [statement for statement in others if statement.name in given]
-    pairs = _pairs(own, others, cells, folds, priors) if others else []
+    pairs = _pairs(own, others, cells, folds, priors, singly) if others else []
     power = powers(own, pairs, priors, folds) if pairs else np.zeros(0)
     kept = [(pair, float(x)) for pair, x in zip(pairs, power, strict=True) if x >= IGNORED]
     classes = np.arange(len(own.of)) if of is None else of
@@ -137,13 +205,13 @@ def believed(
 
 
 def _silent(own: Evidence) -> Evidence:
-    """The secret with a cell that says nothing."""
+    """Return the secret with a cell that carries no information."""
     cells = Likelihood(np.array([0, own.d]), np.arange(own.d), np.ones(own.d))
     return Evidence(own.name, own.d, cells, np.zeros(len(own.of), np.int64))
 
 
 def _order(statements: Sequence[Statement], cells: Mapping[str, Cells]) -> NDArray[np.int64]:
-    """An order of the records that follows from what they say, so that batches and parts of a table change nothing."""
+    """Order records by their content, so that batches and partitions do not change the result."""
     mixed = np.zeros(len(next(iter(cells.values()))), np.uint64)
     for statement in statements:
         number = cells[statement.name].distinct()[1].astype(np.uint64)
@@ -153,15 +221,15 @@ def _order(statements: Sequence[Statement], cells: Mapping[str, Cells]) -> NDArr
 
 
 def _is_open(own: Evidence) -> bool:
-    """Whether cells leave something open that other columns could tell."""
+    """Return whether cells leave several values possible."""
     return own.cells.floor > 0 or bool((own.cells.lengths > 1).any())
 
 
 def _told_apart(by_name: Mapping[str, Statement], name: str, cells: Mapping[str, Cells]) -> NDArray[np.int64] | None:
-    """The rows that could be a person's, as numbers of classes; None where the row itself is known.
+    """Return the rows that could be a person's, as classes; None if the row itself is known.
 
-    A secret that is published as it is lies in a class. Beside general quasi-identifiers only the class is known too;
-    beside exact ones, or none that can be matched, the adversary is granted the row.
+    A secret that is published as it is lies in a class. Beside generalised quasi-identifiers only the class is known
+    too; beside exact ones, or none that can be matched, the adversary is granted the row.
     """
     keys = [s for s in by_name.values() if s.role in QUASI and s.is_key and s.name != name]
     if by_name[name].hides and not any(s.hides for s in keys):
@@ -174,7 +242,7 @@ def _told_apart(by_name: Mapping[str, Statement], name: str, cells: Mapping[str,
 
 
 def _folds(records: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The fold of every record; all rows of a person lie in one."""
+    """Return the fold of every record; all rows of a person are in one fold."""
     count = 4 if records <= SMALL else 2
     if people is None:
         return np.arange(records) % min(count, max(1, records))
@@ -184,14 +252,14 @@ def _folds(records: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
 
 
 def _parts(folds: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
-    """For every fold the other people to learn from, its own people to be foreseen, and its number."""
+    """Return for every fold the other people to learn from, its own people, and its number."""
     for number in range(int(folds.max(initial=0)) + 1):
         known, held = np.flatnonzero(folds != number), np.flatnonzero(folds == number)
         yield (_thinned(known, KNOWN) if len(known) else held), _thinned(held, HELD), number
 
 
 def _thinned(records: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Some of them, spread evenly."""
+    """Select some records, evenly spread."""
     if len(records) <= most:
         return records
     return np.asarray(records[np.linspace(0, len(records) - 1, most).astype(np.int64)])
@@ -203,13 +271,17 @@ def _pairs(
     cells: Mapping[str, Cells],
     folds: NDArray[np.int64],
     priors: NDArray[np.float64],
+    singly: bool = False,
 ) -> list[Pair]:
-    """What every other column tells, two at a time those that tell most or tell it only together, and those that find
-    people all at once."""
+    """Learn the relations of other columns with the secret: pairs of columns that disclose most, and all
+    quasi-identifiers together."""
     parts = [(known, held) for known, held, _ in _parts(folds)]
     found = [one for other in others if (one := evidence_of(other, cells[other.name])) is not None]
-    found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0])
+    most = READ_SINGLY if singly else MOST_READ
+    found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0], most)
     pairs = _learned(own, found, parts, priors)
+    if singly:
+        return pairs
     told = [information(pair.given[0] * priors[0][:, None]) for pair in pairs]
     order = sorted(range(len(pairs)), key=lambda at: -told[at])[:TELLING]
     best = [(pairs[at].evidence, pairs[before].evidence) for i, at in enumerate(order) for before in order[:i]]
@@ -225,14 +297,14 @@ def _pairs(
         alike = row_numbers([number for _, number in whole], [len(part) for part, _ in whole], len(folds))
         many = int(alike.max(initial=0)) + 1
         if many <= len(folds) // 4 and own.d * many <= MOST_CELLS:
-            twos.append(kinds("all exact and general columns", alike))
+            twos.append(kinds("all exact and generalised columns", alike))
     return [*pairs, *_learned(own, twos, parts, priors)]
 
 
 def _learned(
     own: Evidence, others: Sequence[Evidence], parts: Sequence[tuple[NDArray, NDArray]], priors: NDArray[np.float64]
 ) -> list[Pair]:
-    """What each of them tells; of many records side by side."""
+    """Learn each relation, in parallel for many records."""
 
     def one(other: Evidence) -> Pair:
         return learned(own, other, parts, priors)
@@ -240,31 +312,30 @@ def _learned(
     return side_by_side(one, others) if len(own.of) >= MANY else [one(other) for other in others]
 
 
-def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]) -> list[Evidence]:
-    """The columns that are read, in their order."""
-    if len(found) <= MOST_READ:
+def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64], most: int) -> list[Evidence]:
+    """Return the columns to read, in their order."""
+    if len(found) <= most:
         return list(found)
     some = _thinned(np.arange(len(own.of)), LOOKED_AT)
     told = [information(glanced(own, one, prior, some)) for one in found]
-    best = np.sort(np.argsort(-np.array(told), kind="stable")[:MOST_READ])
+    best = np.sort(np.argsort(-np.array(told), kind="stable")[:most])
     return [found[at] for at in best]
 
 
 def _fits(own: Evidence, a: Evidence, b: Evidence) -> bool:
-    """Whether two columns can be read together: few enough pairs of values, and of values that a record lists."""
+    """Return whether two columns can be read together, by the number of pairs of values."""
     return _listed(a) * _listed(b) <= MOST_LISTED and a.d * b.d <= MOST_PAIRS and own.d * a.d * b.d <= MOST_CELLS
 
 
 def _listed(one: Evidence) -> float:
-    """How many values a record's cell lists."""
+    """Return the number of values that a record's cell lists."""
     return one.d if one.cells.floor > 0 else one.width
 
 
 def _telling_together(
     own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]
 ) -> list[tuple[Evidence, Evidence]]:
-    """Pairs of columns that go together with the secret as neither does: the third moments of what a record's cells say
-    about the three differ from zero, in all by many standard deviations."""
+    """Return pairs of columns that are related to the secret only together, by their third moments."""
     fits = [(i, j) for i, a in enumerate(found) for j, b in enumerate(found[:i]) if _fits(own, a, b)]
     if not fits or own.d > MOST_OWN:
         return []
@@ -296,7 +367,7 @@ def _concluded(
     of: NDArray[np.int64],
     truth: NDArray[np.int64] | None,
 ) -> Concluded:
-    """What is believed about every record. `of` are the classes: their beliefs are the mean of their rows'."""
+    """Compute the beliefs about every record; the belief of a class in `of` is the mean over its rows."""
     n = len(of)
     order = in_order(of)
     top, belief, moved = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
@@ -336,7 +407,7 @@ def _posterior(
     folds: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """What every row by itself makes one believe: where each one's entries begin, values and beliefs."""
+    """Compute the beliefs from every single row as sparse rows: offsets, values and beliefs."""
     bounds, value, weight = own.listed(rows)
     owner = owners(bounds)
     logs = np.log(np.maximum(weight * priors[folds[rows][owner], value], 1e-300))
@@ -354,7 +425,7 @@ def _posterior(
 
 
 def _whole_classes(order: NDArray[np.int64], of: NDArray[np.int64], width: int) -> Iterator[NDArray[np.int64]]:
-    """Rows in portions that fit the memory, every class in one of them."""
+    """Split rows into blocks that fit into memory, without dividing classes."""
     step, low = max(1, ENTRIES // width), 0
     while low < len(order):
         high = min(len(order), low + step)

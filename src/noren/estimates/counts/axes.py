@@ -1,8 +1,8 @@
-"""One attribute of a cross tabulation: its published cells, what they say, and how base values are put together.
+"""One attribute of a cross tabulation: its published cells, their likelihood, and the grouping of base values.
 
 An axis asks the column's statement everything: whether a cell is the truth, how it was drawn, which values it leaves
 possible and with which probability. What follows is one of three ways to read it: *exact* (the cell says the value),
-*drawn* (a published design made it, so its likelihood is known), *coarse* (a general value or a group).
+*drawn* (a published design made it, so its likelihood is known), *coarse* (a generalised value or a group).
 
 Survey weights: how many people of the population every record stands for.
 
@@ -14,8 +14,7 @@ where the weights have nothing to do with what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -42,7 +41,7 @@ from noren.statements.design import Scoring
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """One weight for every row that is asked about."""
+    """Survey weights of all requested rows."""
 
     name: str
     of: NDArray[np.float64]
@@ -52,50 +51,48 @@ class Weights:
 
     @classmethod
     def scaled(cls, name: str, numbers: NDArray[np.float64]) -> Weights:
-        """Refuses what is no weight: a release that was made by this package has none."""
+        """Scale the weights; raise if they are invalid."""
         if not np.isfinite(numbers).all() or numbers.min(initial=1.0) <= 0:
             raise ReleaseError(
                 f"the weights {name!r} are not all numbers above 0.",
-                hint="Ask the holder for the release again, or count records: weighted=False.",
+                hint="Ask the holder for the release again, or count records with weighted=False.",
             )
         unit = float(numbers.mean()) if len(numbers) else 1.0
         return cls(name, numbers / unit, unit)
 
     @property
     def design_effect(self) -> float:
-        """Kish's: how much of the precision of as many equal records unequal weights cost."""
+        """Return Kish's design effect: how much precision unequal weights cost."""
         return float(np.mean(self.of**2)) if len(self.of) else 1.0
 
     @property
     def assumes(self) -> str:
-        """What a weighted number rests on, besides."""
+        """Return the assumption behind a weighted number."""
         effect = f"design effect {self.design_effect:.2f}"
-        return f"a record stands for as many people as {self.name!r} says ({effect}; records are weighed independently)"
+        return (
+            f"a record counts for as many people as {self.name!r} says ({effect}; records are treated as independent)"
+        )
 
     def assumes_without(self, suppressed: int) -> str:
-        """The same of a table that so many people were left out of, whose weights nobody knows."""
+        """Return the weights for a table with this number of suppressed people, whose weights are unknown."""
         if not suppressed:
             return self.assumes
-        return f"{self.assumes}; the {suppressed:,} people left out are not counted, for their weights are not known"
+        return (
+            f"{self.assumes}; the {suppressed:,} suppressed people are not counted, because their weights are unknown"
+        )
 
 
 AGAIN = "Ask the holder for the release again."
-ALIKE = 1e-8
-"""Members of a set whose likelihoods differ by less, relatively, weigh the same."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Which records look alike in every column of the release that its method generalised."""
+    """Which records have equal quasi-identifiers in every column of the release that its method generalised."""
 
     of: NDArray[np.int64]
     """The class of every row that is asked about."""
     sizes: NDArray[np.int64]
     """How many rows each class has in the whole release."""
-    nodes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    """What each class publishes in every such column."""
-    points: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """Where that lies among the column's values, from 0 to 1: which classes are neighbours."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ class Axis:
             weights = np.asarray(self.weights, np.float64)
             if weights.shape != (d,) or not np.isfinite(weights).all() or weights.min(initial=0.0) < 0:
                 raise QueryError(
-                    f"The weights of {self.name!r} are not {d} numbers from 0 up.",
+                    f"The weights of {self.name!r} must be {d} numbers of at least 0.",
                     hint="Give one weight for every value of the domain.",
                 )
 
@@ -134,21 +131,21 @@ class Axis:
     def exact(
         cls, name: str, codes: NDArray, d: int, groups: NDArray | None = None, n_groups: int | None = None
     ) -> Axis:
-        """A column of known codes 0..d-1, whatever its values are called."""
+        """Return a column of known codes 0..d-1."""
         return cls(name, ExactStatement(numbered_column(name, d)), CodeCells(d, codes), groups, n_groups)
 
     @classmethod
     def drawn(
         cls, name: str, cells: SetCells, design: Design, groups: NDArray | None = None, n_groups: int | None = None
     ) -> Axis:
-        """A column of sets that this design drew over values 0..d-1, whatever they are called."""
+        """Return a column of sets over values 0..d-1 that this design drew."""
         return cls(name, SetStatement(numbered_column(name, design.d), design), cells, groups, n_groups)
 
     @classmethod
     def shuffled(
         cls, name: str, codes: NDArray, design: Design, groups: NDArray | None = None, n_groups: int | None = None
     ) -> Axis:
-        """A column of single members of sets that this design drew, in rows of which nobody knows who belongs where."""
+        """Return a column of single members of sets drawn by this design, in shuffled rows."""
         statement = MemberStatement(numbered_column(name, design.d), design)
         return cls(name, statement, CodeCells(design.d, codes), groups, n_groups)
 
@@ -156,98 +153,95 @@ class Axis:
 
     @cached_property
     def d(self) -> int:
-        """Base values."""
+        """Return the number of base values."""
         return self.statement.d
 
     @cached_property
     def is_exact(self) -> bool:
-        """The cell says the value: published as it is, or a domain with nothing to hide."""
+        """Return whether the cell is the value: published exactly, or from a domain of one value."""
         design = self.statement.design
         return self.statement.is_exact or self.d == 1 or (design is not None and design.is_exact)
 
     @cached_property
     def is_drawn(self) -> bool:
-        """Chance decided the cell, by a published design."""
+        """Return whether the cell was drawn by a published design."""
         return self.statement.design is not None and not self.is_exact
 
     @cached_property
     def is_coarse(self) -> bool:
-        """The cell leaves values open, and nothing about which ones is random by design."""
+        """Return whether the cell leaves values open without a random design."""
         return not self.is_exact and self.statement.design is None
 
     @cached_property
     def is_tight(self) -> bool:
-        """Every class is known, and which values certainly occur in it."""
+        """Return whether every class is known, with the values that certainly occur in it."""
         return self.is_coarse and self.classes is not None and self.statement.tightness in ("ends", "members")
 
     @cached_property
     def is_blind(self) -> bool:
-        """Every set is as likely under every value (eta = d or p = 0): nothing can be learnt along this axis."""
+        """Return whether every set is equally likely under every value (eta = d or p = 0), so that nothing can be
+        estimated."""
         return self.is_drawn and self.design.is_blind
 
     @cached_property
     def is_shuffled(self) -> bool:
-        """Every row holds one member of a set, and nobody knows which rows belong together."""
+        """Return whether every row is one member of a set, in shuffled order."""
         return self.statement.rows_per_record > 1
 
     @cached_property
     def design(self) -> Design:
-        """How the cells were drawn."""
+        """Return the design that drew the cells."""
         design = self.statement.design
         assert design is not None
         return design
 
     @cached_property
     def distinct(self) -> tuple[Cells, NDArray[np.int32]]:
-        """The different cells, and for every row the number of its cell among them."""
+        """Return the distinct cells, and the number of every row's cell."""
         cells, ids = self.cells.distinct()
         try:
             self.statement.checked(cells)
         except ModelDoesNotApply as error:
-            raise QueryError(error.message, hint=AGAIN) from None
+            raise QueryError(error.message, hint=error.hint or AGAIN) from None
         return cells, ids.astype(np.int32)
 
     @cached_property
     def rows(self) -> Likelihood:
-        """P(cell | value) of the different cells, as sparse rows."""
+        """Return P(cell | value) of the distinct cells, as sparse rows."""
         try:
             found = self.statement.likelihood(self.distinct[0])
         except ModelDoesNotApply as error:
-            raise QueryError(error.message, hint=AGAIN) from None
+            raise QueryError(error.message, hint=error.hint or AGAIN) from None
         if found is None:
-            raise QueryError(
-                f"The cells of {self.name!r} do not speak of single values.", hint="Ask for another column."
-            )
+            raise QueryError(f"The cells of {self.name!r} are not about single values.", hint="Ask for another column.")
         return found
 
     @cached_property
     def codes(self) -> NDArray:
-        """The value of every cell of an exact axis."""
+        """Return the value of every cell of an exact axis."""
         if self.d == 1:
             return np.zeros(len(self.cells), np.uint8)
         return self.rows.possible(self.d)[1][self.distinct[1]]
 
     @cached_property
-    def sets(self) -> tuple[NDArray[np.int32], NDArray[np.float64] | None]:
-        """The different sets of a drawn axis as rows of codes, and what their members weigh, each set's largest put at
-        1; None if all members weigh alike."""
-        rows, eta = self.rows, self.design.eta
-        sets, weight = rows.value.reshape(-1, eta).astype(np.int32), rows.weight.reshape(-1, eta)
-        top = weight.max(axis=1, keepdims=True)
-        if np.any(top <= 0):
+    def drawn_rows(self) -> Likelihood:
+        """Return drawn cells as sparse rows without impossible members, scaled so that the likeliest is 1."""
+        rows = self.rows
+        top = float(rows.weight.max(initial=0.0)) or 1.0
+        bounds, value = Likelihood(rows.bounds, rows.value, rows.weight).possible(self.d)
+        if rows.floor == 0 and np.any(impossible := np.diff(bounds) == 0):
             raise QueryError(
-                f"{int((top <= 0).sum()):,} distinct sets of {self.name!r} cannot come from its design "
-                f"({self.design.title}, l = {eta}).",
+                f"{int(impossible.sum()):,} distinct sets of {self.name!r} cannot come from its design "
+                f"({self.design.title}, l = {self.design.eta}).",
                 hint="Pass the design from the release's manifest; if you did, the release was altered.",
             )
-        weight = weight / top
-        return sets, None if np.all(weight > 1 - ALIKE) else weight
+        return Likelihood(bounds, value, rows.weight[rows.weight > 0] / top, rows.floor / top)
 
     # ------------------------------------------------------------------ what is reported
 
     @cached_property
     def grouping(self) -> Groups:
-        """How base values are put together."""
+        """Return the grouping of base values."""
         if self.groups is None:
             return Groups(np.arange(self.d, dtype=np.int64), self.d, is_identity=True)
         of = np.asarray(self.groups, np.int64)
@@ -255,26 +249,26 @@ class Axis:
 
     @cached_property
     def size(self) -> int:
-        """Number of reported groups."""
+        """Return the number of reported groups."""
         return self.grouping.size
 
     @cached_property
     def scoring(self) -> Scoring:
-        """The scores of a drawn axis' sets for its groups."""
+        """Return the scores of a drawn axis' sets for its groups."""
         return self.design.inversion.scoring(self.grouping)
 
     @property
     def ill_conditioned(self) -> str:
-        """What the sets of a drawn axis leave undetermined; empty if nothing."""
+        """Describe what the sets of a drawn axis leave undetermined; empty if nothing."""
         if self.is_blind or not self.design.inversion.undetermined:
             return ""
         return (
-            f"The sets of {self.name!r} (l = {self.design.eta}, {self.d} values) leave "
-            f"{self.design.inversion.undetermined} of {self.d} independent sums of its counts undetermined: "
+            f"The sets of {self.name!r} (l = {self.design.eta}, {self.d} values) do not determine its counts "
+            f"({self.design.inversion.undetermined} of {self.d} independent sums are undetermined), so "
             f"{int(self.scoring.lost.sum())} of its {self.size} reported groups have bounds instead of intervals."
         )
 
 
 def numbered_column(name: str, d: int) -> Column:
-    """A column of d values that are called by their numbers."""
+    """Return a column of d values that are named by their numbers."""
     return Column(role=Role.PLAIN).met(name, Domain(tuple(map(str, range(d)))))

@@ -1,4 +1,4 @@
-"""Spreading over reported groups, and hard bounds that assume nothing.
+"""Spreading over reported groups, and hard bounds without assumptions.
 
 A record certainly lies in a reported cell if on every axis all it may be is reported there, possibly if some of it is.
 For anatomised columns the group's own histogram says more: of a group with s records, a of them in the reported
@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Weights
-from noren.estimates.counts.rows import PackedRows, Reading, distinct_rows, joined, ranges, row_numbers, sizes_of
+from noren.estimates.counts.rows import Reading, distinct_rows, ranges, row_numbers, sum_by_label
+from noren.estimates.counts.tuples import Products
+from noren.ragged import chosen, owners, runs
 from noren.statements import Likelihood
 from noren.statements.batch import number
 
 WORK_LIMIT = 2e10
 """Most additions for one spreading."""
+BLOCK_ENTRIES = 4_000_000
+"""Combinations of values that are worked on at once."""
 
 
 @dataclass(frozen=True)
 class ReportedAxis:
-    """An axis as seen from its reported groups: codes that mean one group are that group, others follow.
+    """An axis in terms of its reported groups: a code that determines a group is that group, others follow.
 
     `rows` lead to the groups a code may be, weighted by spreading. Entries are `sure` if the code means nothing
     else; `room` of the code's records have the entry's group and `slack` have not (no limit for nodes).
@@ -42,16 +49,14 @@ class ReportedAxis:
 
     @classmethod
     def of(cls, reading: Reading, alone: bool = False) -> ReportedAxis:
-        """`alone` if no other axis is asked for: what classes say then adds up over those of one general value."""
-        from noren.estimates.counts.kernels.coarse import condense
-
+        """Make the axis; `alone` if no other axis is requested, so that classes can be added up."""
         groups = reading.axis.size
         bounds, value, size, mass = _possible(reading)
         codes = len(bounds) - 1
         owner = np.repeat(np.arange(codes), np.diff(bounds))
         whole = np.bincount(owner, size, minlength=codes)
         weighed = np.bincount(owner, mass, minlength=codes)
-        bounds, index, size, mass = condense(bounds, value, size, mass, reading.reported, groups)
+        bounds, index, (size, mass) = sum_by_label(bounds, value, reading.reported, groups, size, mass)
         owner = np.repeat(np.arange(codes), np.diff(bounds))
         share = np.where(weighed[owner] > 0, mass / np.where(weighed > 0, weighed, 1.0)[owner], size / whole[owner])
         one = np.diff(bounds) == 1
@@ -88,18 +93,16 @@ class ReportedAxis:
     def _of_classes(
         cls, reading: Reading, code: NDArray[np.int64], rows: Likelihood, groups: int, alone: bool
     ) -> ReportedAxis:
-        """The axis with a code for every class whose general value leaves open which group it is.
+        """Return the axis with a code for every class whose generalised value leaves the group open.
 
         Where it is alone and no condition took records out of their classes, all of every class are asked for: what is
-        said of the classes of one general value then adds up, and a code for that value is enough.
+        said of the classes of one generalised value then adds up, and a code for that value is enough.
         """
-        from noren.estimates.counts.kernels.coarse import condense
-
         classes = reading.axis.classes
         assert classes is not None
         assert reading.required is not None
         count, bare = reading.required.astype(np.float64), reading.rows
-        bounds, _, occurs, _ = condense(bare.bounds, bare.value, count, count, reading.reported, groups)
+        bounds, _, (occurs,) = sum_by_label(bare.bounds, bare.value, reading.reported, groups, count)
         owner = np.repeat(np.arange(len(bare)), np.diff(bounds))
         everywhere = np.bincount(np.repeat(np.arange(len(bare)), bare.lengths), count, minlength=len(bare))
         node = code[reading.codes]
@@ -137,7 +140,7 @@ class ReportedAxis:
 
 
 def _possible(reading: Reading) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray, NDArray]:
-    """The segments that every code leaves possible: how many base values they are, and what they weigh."""
+    """Return the possible groups of every code, with their base values and weights."""
     rows = reading.rows
     if rows.floor > 0:  # any value can be true
         d, codes = len(reading.size), len(rows)
@@ -151,7 +154,7 @@ def _possible(reading: Reading) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 @dataclass(frozen=True)
 class ReportedRows:
-    """The records that may count, as distinct rows of the axes' codes with how often each occurs."""
+    """The records that may count, as distinct rows of codes with their counts."""
 
     reports: Sequence[ReportedAxis]
     ids: NDArray[np.int64]
@@ -169,7 +172,7 @@ class ReportedRows:
         lengths = [report.rows.lengths[rows.ids[:, j]].astype(np.float64) for j, report in enumerate(reports)]
         if (work := float(np.prod(lengths, axis=0).sum())) > WORK_LIMIT:
             raise QueryError(
-                f"The published cells stand for {work:.1e} combinations of the values asked for.",
+                f"The published cells allow {work:.1e} combinations of the requested values, which are too many.",
                 hint="Ask for fewer columns, higher levels or wider intervals.",
             )
         return rows
@@ -179,18 +182,15 @@ class ReportedRows:
         return tuple(report.groups for report in self.reports)
 
     def spread(self) -> NDArray[np.float64]:
-        """Every record spread over the groups it may lie in, independently across the axes."""
-        from noren.estimates.counts.kernels.coarse import add_regions
-
-        rows = [report.rows for report in self.reports]
-        packed, out = PackedRows.of(rows), np.zeros(int(np.prod(self.shape)))
-        weight = joined([each.weight for each in rows])
-        sizes = sizes_of(self.shape)
-        add_regions(self.ids, self.counts, packed.ptr, packed.first, packed.index, weight, sizes, out)
-        return out.reshape(self.shape)
+        """Spread every record over its possible groups, independently across the axes."""
+        return (
+            Products(self.ids, [each.rows for each in self.reports], self.shape)
+            .scatter(self.counts)
+            .reshape(self.shape)
+        )
 
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Least and most records of every reported cell.
+        """Return the smallest and largest number of records of every reported cell.
 
         With several anatomised axes each gives bounds in which the others count by their possible values only, and
         together they give Bonferroni's: of the records that fit, no more can miss than miss on one axis each.
@@ -210,48 +210,59 @@ class ReportedRows:
         return least, most
 
     def _bounds(self, axes: list[int], by: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds from some axes, `by` the one whose histograms are used; the axes left out have length 1."""
-        from noren.estimates.counts.kernels.coarse import bound_counts
-
+        """Return bounds from some axes; `by` is the axis whose histograms are used, and other axes have length 1."""
         others = [j for j in axes if j != by]
         shape = [self.reports[j].groups for j in others]
-        packed = PackedRows.of([self.reports[j].rows for j in others])
-        sure = joined([self.reports[j].sure for j in others])
+        possible = [replace(self.reports[j].rows, weight=np.ones(len(self.reports[j].rows.value))) for j in others]
+        sure = [replace(self.reports[j].rows, weight=self.reports[j].sure) for j in others]
         if by is None:
-            order, group, groups = np.arange(len(self.ids)), np.zeros(len(self.ids), np.int64), 1
-            rows, where, room, slack = np.array([0, 1]), np.array([0]), np.array([np.inf]), np.array([0.0])
-        else:
-            order = np.argsort(self.ids[:, by], kind="stable")
-            report = self.reports[by]
-            group, groups = self.ids[order, by], report.groups
-            rows, where, room, slack = report.rows.bounds, report.rows.value, report.room, report.slack
-        ids, counts = np.ascontiguousarray(self.ids[order][:, others]), self.counts[order]
-        sizes = sizes_of(shape)
-        least, most = np.zeros(groups * int(sizes[0])), np.zeros(groups * int(sizes[0]))
-        bound_counts(
-            group,
-            ids,
-            counts,
-            packed.ptr,
-            packed.first,
-            packed.index,
-            sure,
-            sizes,
-            rows,
-            where,
-            room,
-            slack,
-            least,
-            most,
+            full = [self.reports[j].groups if j in axes else 1 for j in range(len(self.reports))]
+            least, most = (
+                Products(self.ids[:, others], rows, shape).scatter(self.counts).reshape(full)
+                for rows in (sure, possible)
+            )
+            return least, most
+        report = self.reports[by]
+        order = np.argsort(self.ids[:, by], kind="stable")
+        ids, counts, code = self.ids[order][:, others], self.counts[order], self.ids[order, by]
+        lengths = [rows.lengths[ids[:, i]] for i, rows in enumerate(possible)]
+        found = np.zeros((2, report.groups, prod(shape)))
+        for block in _blocks(code, np.prod([report.rows.lengths[code], *lengths], axis=0)):
+            products = [Products(ids[block], rows, shape, depth=0) for rows in (sure, possible)]
+            found += _limited(
+                report, code[block], counts[block], *(one.matrices(0, len(one.ids))[0] for one in products)
+            )
+        place = {j: i + 2 for i, j in enumerate(others)}
+        table = found.reshape(2, report.groups, *shape).transpose(
+            0, *(1 if j == by else place[j] for j in sorted(axes))
         )
-        place = {j: i + 1 for i, j in enumerate(others)}
-        found = []
-        for flat in (least, most):
-            table = flat.reshape(groups, *shape)
-            if by is None:
-                table, full = table[0], [self.reports[j].groups if j in axes else 1 for j in range(len(self.reports))]
-                found.append(table.reshape(full))
-                continue
-            table = table.transpose([0 if j == by else place[j] for j in sorted(axes)])
-            found.append(table.reshape([self.reports[j].groups if j in axes else 1 for j in range(len(self.reports))]))
-        return found[0], found[1]
+        table = table.reshape(2, *(self.reports[j].groups if j in axes else 1 for j in range(len(self.reports))))
+        return table[0], table[1]
+
+
+def _blocks(code: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[slice]:
+    """Split records, in the order of their codes, into blocks of whole codes."""
+    ends = runs(code)[1:]
+    portion = np.cumsum(sizes)[ends - 1] // BLOCK_ENTRIES
+    edges = [0, *ends[runs(portion)[1:] - 1].tolist()]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def _limited(
+    report: ReportedAxis, code: NDArray[np.int64], counts: NDArray[np.float64], sure: Any, possible: Any
+) -> NDArray[np.float64]:
+    """Return a (2, groups, cells) array: the smallest and largest number of records, code by code.
+
+    `sure` and `possible` say in which cells every record must lie and can lie.
+    """
+    from scipy.sparse import csr_array
+
+    codes, of = np.unique(code, return_inverse=True)
+    whole = csr_array((counts, (of, np.arange(len(code)))), (len(codes), len(code)))
+    bounds, entries = chosen(report.rows.bounds, codes)
+    put = csr_array((np.ones(len(entries)), (report.rows.value[entries], np.arange(len(entries)))),
+                    (report.groups, len(entries)))  # fmt: skip
+    known, some = ((whole @ matrix)[owners(bounds)] for matrix in (sure, possible))
+    known.data = np.maximum(known.data - np.repeat(report.slack[entries], np.diff(known.indptr)), 0.0)
+    some.data = np.minimum(some.data, np.repeat(report.room[entries], np.diff(some.indptr)))
+    return np.stack([(put @ known).toarray(), (put @ some).toarray()])

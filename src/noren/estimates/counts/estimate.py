@@ -1,4 +1,4 @@
-"""What an analysis returns: small, frozen, with error bars and the assumption they rest on."""
+"""Results of analyses: estimates with error bars and their assumption."""
 
 from __future__ import annotations
 
@@ -23,21 +23,36 @@ COLUMNS: dict[str, type] = {
 }
 ASSUMES = "decoys drawn by the published design, independently for every person and column"
 SEVERAL_ROWS = (
-    "people may have several rows, which share draws and are not independent, and nobody knows whose they are: errors, "
-    "intervals and p-values are too small, errors by up to the square root of the rows of a person"
+    "people may have an unknown number of rows, which are not independent: errors, intervals and p-values are too "
+    "small, errors by up to the square root of the rows per person"
 )
 """What an error rests on where rows are not people."""
-UP_TO_ROWS = "errors allow for up to {} rows of a person, which share draws and are not independent"
+UP_TO_ROWS = "errors allow for up to {} rows per person, which are not independent"
 """The same where the manifest says how many rows a person has at most."""
+
+
+def notes_of(diagnostics: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a sentence for each association that is probably weaker here than in the original, by comparison with the
+    linear estimate; and one if an interval was extended to the shown count."""
+    found: Mapping[str, float] = diagnostics.get("shrunk", {})
+    out = [f"The association {pair} is probably underestimated by about {share:.0%} of its strength."
+           for pair, share in found.items()]  # fmt: skip
+    if outside := diagnostics.get("outside"):
+        what = "1 count lies" if outside == 1 else f"{outside:,} counts lie"
+        out.append(
+            f"{what} outside the interval of the unbiased estimate, so the interval was extended to contain both. "
+            "The shown count is shrunk towards independence and equal shares; the interval is not."
+        )
+    return tuple(out)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate(Shown, Sequence[dict[str, Any]]):
     """Estimated counts of a cross tabulation: a sequence of cells, each a row by name.
 
-    `frame` has one row per cell: the columns asked for, then count, std_error, low, high. From general values, groups
-    and terms low and high are hard bounds, and std_error is null: nothing there is random by design. Rows by terms
-    overlap, because a record may have several.
+    `frame` has one row per cell: the columns asked for, then count, std_error, low, high. For generalised values,
+    groups and terms, low and high are hard bounds and std_error is null, because nothing is random by design. Rows by
+    terms overlap, because a record may have several.
     """
 
     by: tuple[str, ...]
@@ -69,7 +84,7 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
         return self.frame.iter_rows(named=True)
 
     def plot(self, kind: str = "auto", *, title: str | None = None) -> Any:
-        """An Altair chart with error bars: bar, grouped, heatmap, or the one that fits."""
+        """Return an Altair chart with error bars: bar, grouped or heatmap, by default the one that fits."""
         from noren.estimates.counts.plots import chart
 
         heading = title or "Estimated records by " + " and ".join(self.by)
@@ -84,7 +99,7 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
 
     @property
     def error_bars(self) -> str:
-        """What low and high are."""
+        """Return the meaning of low and high."""
         return "hard bounds" if self.diagnostics.get("bounds") == "hard" else f"{self.level:.0%} intervals"
 
     @property
@@ -98,7 +113,7 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
         save_chart(self.plot(kind), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """Return everything as plain data, for JSON."""
         told = {
             "by": self.by,
             "where": self.where,
@@ -110,7 +125,7 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
             "diagnostics": self.diagnostics,
             "cells": self.frame.to_dicts(),
         }
-        return plain(told)
+        return dict(plain(told))
 
     def _subject(self) -> str:
         return " x ".join(self.by)
@@ -120,22 +135,17 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
         return f"{cells}, {self.records:,} records, {self.estimator}, {self.error_bars}"
 
     def _notes(self) -> tuple[str, ...]:
-        return (f"Assumes {self.assumes}{self._overlap}.", *self.shrunk)
+        return (f"Assumes {self.assumes}{self._overlap}.", *self.notes)
 
     @property
-    def shrunk(self) -> tuple[str, ...]:
-        """A sentence for each association that is likely weaker here than in the original, seen by the linear
-        estimate, which has no such pull."""
-        found: Mapping[str, float] = self.diagnostics.get("shrunk", {})
-        return tuple(
-            f"The association {pair} is likely shrunk by about {share:.0%} of its strength."
-            for pair, share in found.items()
-        )
+    def notes(self) -> tuple[str, ...]:
+        """Return remarks on how far the counts may be from the true ones."""
+        return notes_of(self.diagnostics)
 
 
 @dataclass(frozen=True, repr=False)
 class Count(Shown):
-    """One estimated number with its interval. `float` gives the number alone."""
+    """One estimated number with its interval; `float(count)` returns the number."""
 
     count: float
     std_error: float | None
@@ -148,6 +158,8 @@ class Count(Shown):
     assumes: str = ASSUMES
     design_effect: float | None = None
     """Kish's, where survey weights were used."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the count should know of its distance from the truth."""
 
     def __str__(self) -> str:
         what = "hard bounds" if self.std_error is None else f"{self.level:.0%} interval"
@@ -165,10 +177,10 @@ class Count(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
-        return plain({name: value for name, value in vars(self).items() if name != "design_effect" or value})
+        return dict(plain({name: v for name, v in vars(self).items() if v or name not in ("design_effect", "notes")}))
 
     def _headline(self) -> str:
         return f"{self}, {self.records:,} records, {self.estimator}"
 
     def _notes(self) -> tuple[str, ...]:
-        return (f"Assumes {self.assumes}.",)
+        return (f"Assumes {self.assumes}.", *self.notes)

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.fit import DRAWN, Fit, Progress, Stopping, converge
-from noren.estimates.counts.tuples import Tuples
+from noren.estimates.counts.rows import sum_by_label
+from noren.estimates.counts.tuples import Tuples, identity
+from noren.statements import Likelihood
 from noren.statements.batch import number
 
 CELL_LIMIT = 50_000_000
@@ -27,7 +29,7 @@ CELL_LIMIT = 50_000_000
 
 @dataclass(frozen=True)
 class Frame:
-    """A table of (exact slot, drawn value, drawn value, ...) and the records that speak of it.
+    """The shape of a table (exact slot, drawn value, drawn value, ...) and the records that inform about it.
 
     `slots` are the combinations of exact groups that occur, as flat indices into the exact axes' reported shape.
     Records that an exact axis leaves uncounted are gone; `n` still counts them.
@@ -38,10 +40,7 @@ class Frame:
     slots: NDArray[np.int64]
     slot_of: NDArray[np.int32]
     decoys: tuple[Axis, ...]
-    sets: tuple[NDArray[np.int32], ...]
     set_of: tuple[NDArray[np.int32], ...]
-    weights: tuple[NDArray[np.float64] | None, ...]
-    """What the members of every distinct set weigh, by column."""
     survey: Weights | None
     """What all rows weigh, where they are not people but stand for some."""
     counted: NDArray[np.bool_] | None
@@ -51,49 +50,54 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells of the estimated table."""
+        """Return the shape of the estimated table."""
         return (len(self.slots), *(axis.d for axis in self.decoys))
 
     @property
     def kept(self) -> int:
-        """Records that count."""
+        """Return the number of records that count."""
         return len(self.slot_of)
 
     @cached_property
     def tuples(self) -> Tuples:
-        """The records' distinct tuples of sets."""
-        designs = [axis.design for axis in self.decoys]
-        columns = (self.slot_of, *self.set_of)
-        return Tuples.build(len(self.slots), designs, self.sets, columns, self.weights, self.each)
+        """Return the records' distinct tuples of sets."""
+        rows = (identity(len(self.slots)), *(axis.drawn_rows for axis in self.decoys))
+        return Tuples.build(rows, self.shape, (self.slot_of, *self.set_of), self.each)
 
     @cached_property
     def each(self) -> NDArray[np.float64] | None:
-        """What every record that counts weighs."""
+        """Return the weight of every record that counts."""
         if self.survey is None:
             return None
         return self.survey.of if self.counted is None else self.survey.of[self.counted]
 
     def squared(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The table of squared weights that goes with the table x: variances go by it. x itself without weights."""
+        """Return the table of squared weights for the table x, from which variances follow; x itself without
+        weights."""
         if self.survey is None:
             return x
         squares = self.tuples.squared()
         if not self.decoys or self.kept == 0:
-            return squares.inclusions()
+            return squares.counts.reshape(self.shape)
         prior = np.maximum(x, 1e-6 * max(float(x.mean()), 1e-6))  # an unbiased table may have negative cells
         return np.asarray(prior * squares.em_pass(prior)[0])
 
     @cached_property
     def records(self) -> NDArray[np.float64]:
-        """How many records every slot has."""
+        """Return the number of records of every slot."""
         return np.bincount(self.slot_of, self.each, minlength=len(self.slots)).astype(np.float64)
 
     def inclusions(self) -> NDArray[np.float64]:
-        """w: how many records' product sets contain each cell."""
-        return self.tuples.inclusions()
+        """Return w_c: the number of records whose product sets contain cell c (equation 17)."""
+        return self._inclusions
+
+    @cached_property
+    def _inclusions(self) -> NDArray[np.float64]:
+        listed = [Likelihood(r.bounds, r.value, np.ones(len(r.value))) for r in (axis.rows for axis in self.decoys)]
+        return self.tuples.count(listed, self.shape[1:])
 
     def facts(self) -> dict[str, int | float]:
-        """What diagnostics tell about the records themselves."""
+        """Return the diagnostics about the records."""
         return {"distinct_tuples": len(self.tuples)}
 
     # ------------------------------------------------------------------ as evidence for EM
@@ -102,25 +106,25 @@ class Frame:
     def counts(self) -> NDArray[np.float64]:
         return self.tuples.counts
 
-    def known(self) -> Fit | None:
-        if not self.decoys:
-            return Fit(self.tuples.inclusions(), 0, {"stopping": "nothing to estimate"})
-        if self.kept == 0:
-            return Fit(np.zeros(self.shape), 0, {"stopping": "no records"})
-        return None
-
     @property
     def is_single(self) -> bool:
+        """Return whether there is one hidden column and one slot."""
         return self.shape[0] * len(self.decoys) == 1
 
-    def alone(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
-        start = np.full(self.shape, self.kept / self.shape[1])
-        found = converge(self, start, rule.tolerance, max_steps, progress)
-        if rule is not self.stopping or self.survey is not None:  # whoever names a tolerance wants the maximum itself
-            return found
+    def estimate(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
+        from noren.estimates.counts.held_out import by_held_out
         from noren.estimates.counts.regularised import regularised
 
-        return regularised(self, found)
+        if not self.decoys:
+            return Fit(self.inclusions(), 0, {"stopping": "nothing to estimate"})
+        if self.kept == 0:
+            return Fit(np.zeros(self.shape), 0, {"stopping": "no records"})
+        usual = rule is self.stopping  # whoever names a tolerance wants the maximum itself
+        if not self.is_single:
+            return by_held_out(self.tuples, rule, progress, max_steps, self._alone() if usual else {})
+        start = np.full(self.shape, self.kept / self.shape[1])
+        found = converge(self, start, rule.tolerance, max_steps, progress)
+        return regularised(self, found) if usual and self.survey is None else found
 
     def em_pass(
         self,
@@ -131,22 +135,10 @@ class Frame:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         return self.tuples.em_pass(x, held, floor, scale)
 
-    def start(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The product of the attributes' own estimates."""
-        from noren.estimates.counts.raking import Singles
-
-        return Singles.of(self.tuples, counts, self.stopping.tolerance).product()
-
-    def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
-        from noren.estimates.counts.raking import by_held_out
-
-        answers = self._alone() if rule is self.stopping else {}
-        return by_held_out(self.tuples, rule, progress, max_steps, answers)
-
     def _alone(self) -> dict[int, NDArray[np.float64]]:
-        """What a recipient gets who asks for one drawn column, by the column's place in the table."""
+        """Return the estimate of one drawn column by itself, by its position in the table."""
         from noren.estimates.counts.fit import fit
-        from noren.estimates.counts.raking import each
+        from noren.estimates.counts.held_out import each
 
         def alone(axis: Axis) -> NDArray[np.float64] | None:
             one = prepare([axis], self.survey)
@@ -159,20 +151,18 @@ class Frame:
 
     @cached_property
     def lost(self) -> NDArray[np.bool_]:
-        """(1, groups of drawn axes): combinations whose counts the sets do not determine."""
+        """Return a (1, groups of drawn axes) array: combinations whose counts the sets do not determine."""
         out = np.zeros([1] * (len(self.decoys) + 1), np.bool_)
         for j, axis in enumerate(self.decoys, start=1):
             out = out | np.expand_dims(axis.scoring.lost, [k for k in range(out.ndim) if k != j])
         return out
 
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(slot, groups of drawn axes): how many records must be in each combination, and how many can be."""
-        parts = [
-            (_groups_of(axis, sets, weights, must=True), _groups_of(axis, sets, weights, must=False))
-            for axis, sets, weights in zip(self.decoys, self.sets, self.weights, strict=True)
-        ]
+        """Return (slot, groups of drawn axes) bounds: the smallest and largest possible number of records."""
         shape = [axis.size for axis in self.decoys]
-        least, most = (self.tuples.count([p[k][0] for p in parts], [p[k][1] for p in parts], shape) for k in range(2))
+        least, most = (
+            self.tuples.count([_groups_of(axis, must=must) for axis in self.decoys], shape) for must in (True, False)
+        )
         return least, most
 
     def sum_groups(self, table: NDArray) -> NDArray:
@@ -182,7 +172,7 @@ class Frame:
         return table
 
     def place(self, table: NDArray) -> NDArray:
-        """Spread a table over (slot, groups of drawn axes) out to the reported shape, repeated along blind axes."""
+        """Expand a table over (slot, groups of drawn axes) to the reported shape, repeated along blind axes."""
         exact = [i for i, axis in enumerate(self.axes) if axis.is_exact]
         blind = [i for i, axis in enumerate(self.axes) if axis.is_blind]
         decoys = [i for i in range(len(self.axes)) if i not in exact and i not in blind]
@@ -194,27 +184,20 @@ class Frame:
         return np.ascontiguousarray(np.broadcast_to(full, sizes))
 
 
-def _groups_of(
-    axis: Axis, sets: NDArray[np.int32], weights: NDArray[np.float64] | None, *, must: bool
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The groups that each distinct set's true value can be in (or the one it must be in), and 1 or 0 for each."""
-    if axis.design.floor > 0:  # any value can be true
-        present = axis.grouping.sizes == axis.d if must else axis.grouping.sizes > 0
-        return np.tile(np.arange(axis.size, dtype=np.int32), (len(sets), 1)), present.astype(np.float64)
-    group = axis.grouping.of[sets]
-    possible = np.ones(group.shape, np.bool_) if weights is None else weights > 0
+def _groups_of(axis: Axis, *, must: bool) -> Likelihood:
+    """Return the groups in which each distinct set's true value can be, or must be."""
+    bounds, value = axis.drawn_rows.possible(axis.d)
+    label = np.where(axis.grouping.of < 0, axis.size, axis.grouping.of)
+    bounds, index, _ = sum_by_label(bounds, value, label, axis.size + 1)
+    kept = index < axis.size
     if must:
-        top = np.where(possible, group, -1).max(axis=1, keepdims=True)
-        only = (top >= 0) & np.all(~possible | (group == top), axis=1, keepdims=True)
-        return np.maximum(top, 0).astype(np.int32), only.astype(np.float64)
-    group = np.sort(np.where(possible, group, -1), axis=1)
-    new = group >= 0
-    new[:, 1:] &= group[:, 1:] != group[:, :-1]
-    return np.maximum(group, 0).astype(np.int32), new.astype(np.float64)
+        kept &= np.repeat(np.diff(bounds) == 1, np.diff(bounds))
+    offsets = np.concatenate([[0], np.cumsum(kept)])[bounds]
+    return Likelihood(offsets, index[kept], np.ones(int(kept.sum())))
 
 
 def number_slots(exact: Sequence[Axis], n: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The combination of exact groups of every record, as a flat index, and which records count."""
+    """Number the combination of exact groups of every record as a flat index, and return which records count."""
     flat = np.zeros(n, np.int64)
     counted = np.ones(n, np.bool_)
     for axis in exact:
@@ -225,9 +208,9 @@ def number_slots(exact: Sequence[Axis], n: int) -> tuple[NDArray[np.int64], NDAr
 
 
 def common_length(axes: Sequence[Axis]) -> int:
-    """The number of rows that all axes have."""
+    """Return the common number of rows of all axes."""
     if not axes:
-        raise QueryError("A tabulation needs at least one attribute.", hint="Name a column of the release.")
+        raise QueryError("A tabulation needs at least one column.", hint="Give a column of the release.")
     lengths = {len(axis.cells) for axis in axes}
     if len(lengths) > 1:
         raise QueryError(f"The columns have different lengths: {sorted(lengths)}.", hint="Use columns of one release.")
@@ -242,8 +225,9 @@ def prepare(axes: Sequence[Axis], survey: Weights | None = None, among: int | No
     n = common_length(axes)
     decoys = tuple(axis for axis in axes if axis.is_drawn and not axis.is_blind)
     flat, counted = number_slots([axis for axis in axes if axis.is_exact], n)
+    for axis in decoys:
+        axis.drawn_rows  # noqa: B018  refuses sets that cannot come from their design
     set_of = [axis.distinct[1] for axis in decoys]
-    found = [axis.sets for axis in decoys]
     if not counted.all():
         flat, set_of = flat[counted], [ids[counted] for ids in set_of]
     slots, slot_of = number(flat)
@@ -251,9 +235,8 @@ def prepare(axes: Sequence[Axis], survey: Weights | None = None, among: int | No
     if cells > CELL_LIMIT:
         raise QueryError(
             f"The table would have about {cells:,} cells; the limit is {CELL_LIMIT:,}.",
-            hint="Tabulate fewer attributes at once.",
+            hint="Tabulate fewer columns at once.",
         )
-    sets, weights = tuple(sets for sets, _ in found), tuple(weight for _, weight in found)
     all_of = n if among is None else among
     kept = None if counted.all() else counted
-    return Frame(axes, all_of, slots, slot_of.astype(np.int32), decoys, sets, tuple(set_of), weights, survey, kept)
+    return Frame(axes, all_of, slots, slot_of.astype(np.int32), decoys, tuple(set_of), survey, kept)

@@ -1,4 +1,4 @@
-"""EM on several columns, stopped by held-out records and brought there in few passes.
+"""EM on several columns, stopped by held-out records, with few passes.
 
 The maximum of the likelihood of many cells fits noise, so EM starts from a simple table and goes on for as long as it
 predicts records that were held out. Plain steps damp what the records tell with certainty first and the rest later, at
@@ -10,10 +10,6 @@ The stop is the earliest step within half a nat of the best: beyond it the curve
 records say there is the mean of what the folds say, and goes on as 4/3 of the records ask for. What predicts other
 records best is the population, and the table's own counts differ from it by chance: the last step is a plain one.
 
-Which records of a table are held out, by tuple and fold.
-
-Steps of EM between looks at all records, by a sample of them.
-
 Where millions of tuples say much the same, few passes have to see all of them. A look at the table x_0 finds what all
 records say there, a_0 = a(x_0). From there on
 
@@ -24,49 +20,46 @@ small share of that change (about the square root of cells per sampled tuple), a
 far apart looks can be is told by each of them: it sees what the sample had said, and what is true.
 
 A sampled tuple keeps the fold that its records are held out in: no fold sees a record that it is scored by.
+
+Cross tabulations from smaller ones: margins, pairs, and tables raked to them.
+
+A table of several columns starts from what is known better. Two columns start from their own estimates, as if they were
+independent. Three and more start from the table that is raked to the estimates of all pairs, each of which was stopped
+by held-out records, if held-out records prefer it to independence. In the end a table is raked to the answers of lower
+order (single columns, and pairs where there are more than two), so that its margins are those that a recipient gets
+by asking for them. Tables with coarse columns start from their own estimates and are not raked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Progress, Stopping
+from noren.ahead import side_by_side
+from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Fit, Progress, Stopping, converge
 from noren.estimates.counts.tuples import Tuples, Weighed
 
 
 class Held(NamedTuple):
-    """Which records each of four folds holds out, every record once or never."""
+    """Which records each of four folds holds out; every record once or never."""
 
     counts: NDArray[np.int32] | NDArray[np.float64]
     """(tuples, folds): how many, or of weighted records what they weigh"""
-    only: NDArray[np.int8]
-    """The fold of a tuple that occurs once, -1 for the others."""
-
-    @classmethod
-    def of(cls, held: NDArray[np.int32] | NDArray[np.float64], counts: NDArray[np.float64]) -> Held:
-        a, b, c, d = held.T
-        once = (counts == 1) & (a + b + c + d == 1)
-        return cls(held, np.where(once, b + 2 * c + 3 * d, -1).astype(np.int8))
 
     def rows(self, chosen: NDArray[np.int64]) -> Held:
-        """Those of some tuples."""
-        return Held(self.counts[chosen], self.only[chosen])
+        """Select some tuples."""
+        return Held(self.counts[chosen])
 
     def gathered(self, place: NDArray[np.int64], size: int) -> NDArray[np.int32] | NDArray[np.float64]:
-        """(size, folds): how many are held out if tuple t is counted at place[t]."""
-        folds, once = self.counts.shape[1], self.only >= 0
-        key = np.where(once, place * folds + self.only, size * folds)
-        total = np.bincount(key, minlength=size * folds + 1)[:-1].astype(self.counts.dtype)
-        others = np.flatnonzero(~once)
-        np.add.at(total, place[others, None] * folds + np.arange(folds), self.counts[others])
-        gathered: NDArray[Any] = total.reshape(size, folds)
-        return gathered
+        """Return a (size, folds) array: the held-out records if tuple t is counted at place[t]."""
+        sums = np.stack([np.bincount(place, fold, size) for fold in self.counts.T], axis=1)
+        return sums.astype(np.int32) if self.counts.dtype == np.int32 else sums.astype(np.float64)
 
 
 Floats = NDArray[np.float64]
@@ -79,7 +72,7 @@ SMALLEST = 1e-300
 
 
 def chosen(records: Tuples) -> NDArray[np.int64] | None:
-    """Which tuples are sampled; None if all of them are soon looked at."""
+    """Return which tuples are sampled; None if all of them are read soon."""
     every = len(records) // max(LEAST_TUPLES, PER_CELL * prod(records.shape))
     if every < WORTH:
         return None
@@ -87,7 +80,7 @@ def chosen(records: Tuples) -> NDArray[np.int64] | None:
 
 
 class Looks:
-    """The slope log a(x), by all records or by a sample, and how many steps there are from one look to the next."""
+    """The slope log a(x) from all records or a sample, and the number of steps between two evaluations."""
 
     def __init__(self, sample: Callable[[Floats], Floats] | None) -> None:
         self.sample = sample
@@ -96,11 +89,11 @@ class Looks:
 
     @classmethod
     def of_folds(cls, records: Tuples, held: Held) -> Looks:
-        """Of four tables along the last dimension, each without its held-out records."""
+        """Evaluate four tables along the last dimension, each without its held-out records."""
         rows = chosen(records)
         if rows is None:
             return cls(None)
-        part, out = records.rows(rows), held.rows(rows)
+        part, out = records.some(rows), held.rows(rows)
         return cls(lambda x: part.fold_pass(x, out)[0])
 
     @classmethod
@@ -108,11 +101,11 @@ class Looks:
         rows = chosen(records)
         if rows is None:
             return cls(None)
-        part = records.rows(rows)
+        part = records.some(rows)
         return cls(lambda x: part.em_pass(x)[0])
 
     def seen(self, x: Floats, acc: Floats) -> Floats:
-        """The slope at x, where all records say acc."""
+        """Return the slope at x, if all records give acc."""
         slope = _log(acc)
         if self.sample is None:
             return slope
@@ -124,13 +117,13 @@ class Looks:
         return slope
 
     def close(self) -> None:
-        """A sample that misled is not asked again."""
+        """Stop using the sample, which misled."""
         self.sample, self.apart = None, 0
 
     def between(self, x: Floats) -> Floats:
-        """The slope at a table not far from the last that was looked at."""
+        """Estimate the slope at a table near the last evaluated one."""
         if self.sample is None or self.base is None:
-            raise RuntimeError("There was no look at all records yet.")
+            raise RuntimeError("All records must be seen once before this.")
         return self.base + _log(self.sample(x))
 
 
@@ -148,7 +141,7 @@ SPARSE = 0.34  # share of the steps so far that may follow before the score is l
 
 @dataclass(frozen=True)
 class Outset:
-    """A table to start from, those of the folds, and what a first pass over the records says of them."""
+    """A start table, those of the folds, and the result of a first pass over the records."""
 
     table: Floats
     folds: Floats
@@ -166,13 +159,13 @@ class Outset:
 
 
 def scales(folds: Floats) -> Floats:
-    """What makes each fold's table one of probabilities, apart from the share that the floor has."""
+    """Return the factors that turn each fold's table into probabilities, apart from the floor."""
     return np.asarray((1 - HELD_OUT_MIX) / folds.sum(axis=tuple(range(folds.ndim - 1))))
 
 
 @dataclass(frozen=True)
 class Course:
-    """Where EM stopped: the table of all records, those of the folds, and the curve that decided."""
+    """The point where EM stopped: the table of all records, those of the folds, and the curve that decided."""
 
     table: Floats
     folds: Floats
@@ -185,38 +178,53 @@ class Course:
     plain_steps: float
     passes: int
     has_ended: bool
-    stops: int = 1
-    """Of how many bands of slots each has a stop of its own; curve, best and steps are then those of the largest."""
+
+    def facts(self, held: Held) -> dict[str, Any]:
+        """How it was stopped."""
+        return {
+            "stopping": "held-out likelihood",
+            "folds": int(self.folds.shape[-1]),
+            "held_out": [value / max(float(held.counts.sum()), 1.0) for value in self.curve],
+            "held_out_steps": self.steps,
+            "held_out_best": self.best,
+            "plain_steps": self.plain_steps,
+            "converged": self.has_ended,
+        }
 
 
-def folds_of(counts: Floats, weighed: Weighed | None = None) -> Held:
-    """Four folds by chance, independent of the rows' order.
+def folds_of(counts: Floats, weighed: Weighed | None = None, together: NDArray[np.int64] | None = None) -> Held:
+    """Four folds by chance, independent of the rows' order; tuples of one number in `together` are in one fold.
 
     A fold that would hold out everything, or nothing, holds out nothing.
     """
     rng = np.random.default_rng(FOLD_SEED)
+    if together is not None:
+        fold = rng.integers(0, FOLDS, int(together.max(initial=0)) + 1)[together]
+        whole = np.where(fold[:, None] == np.arange(FOLDS), counts[:, None], 0.0)
+        whole[:, whole.sum(axis=0) >= counts.sum()] = 0
+        return Held(whole)
     if weighed is not None:
         place, each = weighed
         order = np.lexsort((each, place))
         key = place[order] * FOLDS + rng.integers(0, FOLDS, len(place))
         weight = np.bincount(key, each[order], len(counts) * FOLDS).astype(np.float64).reshape(-1, FOLDS)
         weight[:, weight.sum(axis=0) >= each.sum()] = 0
-        return Held.of(weight, counts)
+        return Held(weight)
     tuple_of = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     fold = rng.integers(0, FOLDS, len(tuple_of))
     held = np.bincount(tuple_of * FOLDS + fold, minlength=len(counts) * FOLDS).reshape(-1, FOLDS)
     held[:, held.sum(axis=0) == len(fold)] = 0
-    return Held.of(held.astype(np.int32), counts)
+    return Held(held.astype(np.int32))
 
 
 def momentum(k: int) -> tuple[float, float]:
-    """Step k = 1, 2, ... of the nu-method: how much of the last move is repeated, and the length of the new one."""
+    """Return step k = 1, 2, ... of the nu-method: the momentum and the length of the new step."""
     a, b, c = k + 2 * NU - 1, 2 * k + 4 * NU - 1, 2 * k + 2 * NU
     return (k - 1) * (2 * k - 3) * (c - 1) / (a * b * (c - 3)), 4 * (c - 1) * (k + NU - 1) / (a * b)
 
 
 class Walk:
-    """Tables on their way: z = log x, the last two of them, and how many plain steps they stand for."""
+    """Tables on the path: z = log x, the last two of them, and the number of plain steps that they represent."""
 
     def __init__(self, x: Floats) -> None:
         self.inner = tuple(range(1, x.ndim)) if x.ndim > 1 else ()
@@ -227,14 +235,14 @@ class Walk:
 
     @classmethod
     def of_folds(cls, x: Floats) -> Walk:
-        """Tables side by side along the last dimension, each slot of each keeping its records."""
+        """Start a walk of tables along the last dimension; each slot of each keeps its records."""
         walk = cls(x)
         walk.inner = tuple(range(1, x.ndim - 1))
         walk.totals = x.sum(axis=walk.inner, keepdims=True)
         return walk
 
     def advance(self, slope: Floats) -> None:
-        """One step; every slot (the first dimension) keeps its records."""
+        """Take one step; every slot (the first dimension) keeps its records."""
         self.k += 1
         again, length = momentum(self.k)
         z = self.z + again * (self.z - self.last) + length * slope
@@ -243,25 +251,25 @@ class Walk:
         self.settle()
 
     def settle(self) -> None:
-        """x of z, neither too large nor too small to go on with."""
+        """Compute x from z, with the totals of the start; very small values are raised to a bound."""
         top = self.z.max(axis=self.inner, keepdims=True)
         x = np.exp(np.maximum(self.z - top, LEAST))
         self.x = x * (self.totals / x.sum(axis=self.inner, keepdims=True))
         self.z = np.log(np.maximum(self.x, SMALLEST))
 
     def restart(self) -> None:
-        """Back to the table before the last step, and on from there without momentum."""
+        """Go back to the table before the last step, and continue without momentum."""
         self.back(self.last, self.before)
 
     def back(self, z: Floats, time: float) -> None:
-        """To an earlier table, and on from there without momentum."""
+        """Go back to an earlier table, and continue without momentum."""
         self.z, self.k, self.time = z, 0, time
         self.settle()
         self.last, self.before = self.z, self.time
 
 
 def flattens(curve: list[float], steps: list[int] | None = None) -> bool:
-    """No better for some steps, or what is still to be gained, going on as now, is little beside the room there is.
+    """Return whether the score stopped improving, or the expected further gain is small.
 
     `steps` says at which steps the curve is known, if not at all of them.
     """
@@ -280,7 +288,7 @@ def flattens(curve: list[float], steps: list[int] | None = None) -> bool:
 
 
 class Trail:
-    """The tables on a walk, and the score of held-out records wherever these were looked at."""
+    """The tables on a walk, and the scores of held-out records at some of them."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -294,7 +302,7 @@ class Trail:
             del self.passed[min(self.passed)]
 
     def score(self, step: int, value: float) -> None:
-        """Tables before the last look that is too far below the best are of no more use."""
+        """Score the walk; drop tables before the last score that is far below the best."""
         self.steps.append(step)
         self.curve.append(value)
         within = max(self.curve) - ROOM
@@ -303,7 +311,7 @@ class Trail:
         self.passed = {i: one for i, one in self.passed.items() if i >= least}
 
     def retreat(self, walk: Walk) -> int:
-        """Back to the last look, as if it had not been; its step."""
+        """Go back to the last evaluation and remove it; return its step."""
         step = self.steps.pop()
         self.curve.pop()
         x, _, time, _, _ = self.passed[step]
@@ -312,7 +320,7 @@ class Trail:
         return step
 
     def best(self) -> int:
-        """The earliest step within half a nat of the best."""
+        """Return the earliest step within half a nat of the best."""
         among = sorted(self.passed)
         scores = np.maximum(smooth(np.array(among), self.steps, self.curve), min(self.curve))
         within = np.flatnonzero(scores >= max(float(scores.max()), *self.curve) - ROOM)
@@ -320,8 +328,8 @@ class Trail:
 
 
 def smooth(at: NDArray[np.int64], steps: list[int], curve: list[float]) -> Floats:
-    """A curve that is known at some steps, at any between the first and the last: cubic, and as steep at every known
-    step as the parabola through its neighbours."""
+    """Interpolate a curve between known steps by cubics whose slopes are those of the parabola through the
+    neighbours."""
     if len(steps) < 3:
         return np.interp(at, steps, curve)
     known, value = np.array(steps, np.float64), np.array(curve)
@@ -342,7 +350,7 @@ def search(
     max_steps: int,
     progress: Progress | None = None,
 ) -> Course:
-    """EM from the outset to the stop."""
+    """Run EM from the start to the stop."""
     start, folds, floor = outset.table, outset.folds, outset.floor
     acc, score = outset.acc, outset.score
     walk = Walk.of_folds(folds)
@@ -388,7 +396,8 @@ def search(
 def _as_far(
     records: Tuples, walk: Walk, time: float, progress: Progress | None, told: int, score: float
 ) -> tuple[Floats, int]:
-    """All records from where the folds stopped to a later time, then one plain step; and the passes that took."""
+    """Continue all records from where the folds stopped to a later time, then take one plain step; return also the
+    passes."""
     passes, looks, left = 0, Looks.of_all(records), 0
     while walk.time < time - 1e-9:
         earlier, at = walk.z, walk.time
@@ -407,3 +416,186 @@ def _as_far(
     if progress is not None:
         progress(told + passes + 1, score)
     return walk.x * records.em_pass(walk.x)[0], passes + 1
+
+
+Margins = Mapping[tuple[int, ...], Floats]
+"""Tables over some dimensions of a larger one."""
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+MANY = 100_000  # tuples from which on independent fits run side by side
+ROUNDS = 50
+CLOSE = 1e-7  # share of the records that a round of raking moves at most in the end
+MAX_MARGIN_STEPS = 2000
+RAKED_CELLS = 5_000_000  # most cells of a table that starts from its pairs
+MOST_COLUMNS = 8
+
+
+def rake(table: Floats, margins: Margins, rounds: int = ROUNDS) -> Floats:
+    """Rake: return the table with these margins and the given table's associations; trailing dimensions are separate
+    tables."""
+    if not margins:
+        return table
+    total = max(float(table.sum()), 1e-300)
+    for _ in range(rounds):
+        moved = 0.0
+        for kept, wanted in margins.items():
+            rest = tuple(j for j in range(table.ndim) if j not in kept and j < _named(margins))
+            sums = table.sum(axis=rest, keepdims=True)
+            factor = np.divide(wanted.reshape(sums.shape), sums, out=np.zeros_like(sums), where=sums > 0)
+            moved = max(moved, float(np.abs(sums * (factor - 1)).sum()) / total)
+            table = table * factor
+        if moved <= CLOSE:
+            break
+    return table
+
+
+def _named(margins: Margins) -> int:
+    return 1 + max(j for kept in margins for j in kept)
+
+
+@dataclass(frozen=True)
+class Singles:
+    """The estimate of every single column, for all records or for folds."""
+
+    parts: Sequence[Floats]
+
+    @classmethod
+    def fitted(cls, tuples: Tuples, margins: Sequence[Floats], tolerance: float) -> Singles:
+        """Estimate the columns if set s of entry j occurs margins[j][s] times."""
+        total, parts = margins[0].sum(), [margins[0]]
+        for rows, d, counts in zip(tuples.rows[1:], tuples.shape[1:], margins[1:], strict=True):
+            one = Tuples.single(rows, d, counts)
+            found = converge(one, np.full(one.shape, total / d), tolerance, MAX_MARGIN_STEPS).table[0]
+            parts.append(found * (total / max(found.sum(), 1e-300)))
+        return cls(parts)
+
+    def product(self, kept: Sequence[int] | None = None) -> Floats:
+        """Return the table of independent columns; dropped entries have one value."""
+        table = np.ones(())
+        for j, part in enumerate(self.parts):
+            shares = part / max(part.sum(), 1e-300)
+            table = table[..., None] * (shares if kept is None or j in kept else np.ones(1))
+        return np.asarray(table * self.parts[0].sum())
+
+
+def each(work: Callable[[Item], Made], items: Sequence[Item], tuples: int) -> list[Made]:
+    """Apply the work to every item, in order; in parallel for many tuples, with identical results."""
+    return side_by_side(work, items) if tuples >= MANY else [work(item) for item in items]
+
+
+def _counted(place: NDArray[np.int64], counts: Floats, size: int) -> Floats:
+    return np.bincount(place, counts, size).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The records of a table, their folds, and the estimates of its single columns."""
+
+    tuples: Tuples
+    held: Held
+    singles: Singles
+    by_fold: Sequence[Singles]
+    rule: Stopping
+    max_steps: int
+    progress: Progress | None
+
+    @classmethod
+    def of(cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None) -> Sought:
+        counts, held = tuples.counts, folds_of(tuples.counts, tuples.weighed)
+
+        def margins(j: int) -> tuple[Floats, Floats]:
+            at, size = tuples.codes(j), len(tuples.rows[j])
+            return _counted(at, counts, size), held.gathered(at, size).astype(np.float64)
+
+        every, out = zip(*each(margins, range(len(tuples.shape)), len(tuples)), strict=True)
+        singles = Singles.fitted(tuples, every, rule.tolerance)
+
+        def without(fold: int) -> Singles:
+            rest = [m - h[:, fold] for m, h in zip(every, out, strict=True)]
+            return Singles.fitted(tuples, rest, rule.tolerance)
+
+        by_fold = each(without, range(held.counts.shape[1]), len(tuples))
+        return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
+
+    @property
+    def columns(self) -> list[int]:
+        """Return the entries of the tuples that have more than one value."""
+        return [j for j, size in enumerate(self.tuples.shape) if size > 1]
+
+    def independent(self) -> tuple[Floats, Floats]:
+        """Return the start tables of all records and of the folds."""
+        return self.singles.product(), np.stack([one.product() for one in self.by_fold], axis=-1)
+
+    def outset(self, start: Floats, folds: Floats) -> Outset:
+        return Outset.of(self.tuples, self.held, start, folds)
+
+    def searched(self, outset: Outset) -> Course:
+        """Where EM stops."""
+        return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
+
+    def pair(self, kept: tuple[int, int]) -> Sought:
+        """Return the same records with only two of their entries."""
+        part, place = self.tuples.part(kept)
+        held = Held(self.held.gathered(place, len(part)))
+        singles, by_fold = _kept(self.singles, kept), [_kept(one, kept) for one in self.by_fold]
+        return replace(self, tuples=part, held=held, singles=singles, by_fold=by_fold)
+
+
+def _kept(singles: Singles, kept: Sequence[int]) -> Singles:
+    """Select some entries; without the slot's entry, all records are in one slot."""
+    total = singles.parts[0].sum(keepdims=True)
+    parts = [singles.parts[j] for j in kept if j > 0]
+    return Singles([singles.parts[0] if 0 in kept else total, *parts])
+
+
+def by_held_out(
+    tuples: Tuples,
+    rule: Stopping,
+    progress: Progress | None,
+    max_steps: int,
+    answers: Mapping[int, Floats] | None = None,
+) -> Fit:
+    """Estimate the table of several columns: from its pairs or from independence, stopped by held-out records, then
+    raked.
+
+    `answers` are what single columns asked for alone give, where that is not their maximum.
+    """
+    sought = Sought.of(tuples, rule, max_steps, progress)
+    columns = sought.columns
+    margins: dict[tuple[int, ...], Floats] = {
+        (j,): (answers or {}).get(j, sought.singles.parts[j]) for j in columns[::-1]
+    }
+    facts: dict[str, object] = {"start": "independence"}
+    passes, pair_steps = 0, dict[tuple[int, ...], float]()
+    if not (3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS):
+        outset = sought.outset(*sought.independent())
+    else:
+        wanted = list(reversed(list(combinations(columns, 2))))  # slots last: their records are known
+        longest_first = sorted(wanted, key=lambda kept: -prod(tuples.shape[j] for j in kept))
+
+        def begun(kept: tuple[int, ...]) -> Any:
+            part = sought if len(kept) > 2 else sought.pair((kept[0], kept[1]))
+            start = part.outset(*part.independent())
+            return start if len(kept) > 2 else part.searched(start)
+
+        work = [*longest_first, tuple(columns)]
+        done = dict(zip(work, each(begun, work, len(tuples)), strict=True))
+        outset = done[tuple(columns)]
+        pairs: dict[tuple[int, ...], Floats] = {}
+        of_folds: dict[tuple[int, ...], Floats] = {}
+        for kept in wanted:
+            found = done[kept]
+            table = found.table.reshape([tuples.shape[j] for j in kept])
+            of_folds[kept] = found.folds.reshape([*table.shape, found.folds.shape[-1]])
+            pairs[kept] = rake(table, {(i,): margins[kept[i],] for i in (1, 0)})
+            passes += found.passes
+            pair_steps[kept] = found.plain_steps
+        raked = sought.outset(rake(outset.table, pairs), rake(outset.folds, of_folds))
+        margins = pairs
+        if raked.score > outset.score:
+            outset = raked
+            facts["start"] = "pairs of columns"
+    found = sought.searched(outset)
+    facts |= found.facts(sought.held)
+    facts["pair_steps"] = pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {})
+    return Fit(rake(found.table, margins), passes + found.passes, facts)

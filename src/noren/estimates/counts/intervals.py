@@ -1,12 +1,17 @@
-"""How far an estimated count of exact and drawn columns may be from the truth.
+"""Standard errors and intervals of estimated counts of exact and drawn columns.
 
 Two sources. *Linear*: a record's score for a product group G is the product over the attributes of what the column's
 design makes of a set (`designs.inversion`); the scores are independent and unbiased, so the variance of their sum is
 known for every table, and for sums of cells without adding variances of cells. *Fisher*: the curvature of the
 likelihood, J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where it is smooth.
 The hybrid takes Fisher's where the estimate exceeds three of its standard errors and a linear one, and the linear one
-elsewhere; tables of three columns and more narrow the latter (`narrow`). A count that the sets do not determine has
+elsewhere; tables of three columns and more narrow the latter (`narrowed`). A count that the sets do not determine has
 neither, only bounds.
+
+Sums over cells of a table that EM stopped early have the linear interval. What stopping costs a single cell is small
+beside its error; over a sum it adds up, and where columns follow each other the maximum of the likelihood, which has
+no cell below zero, is off as well. Scores are unbiased for every sum, and no more than 0 to 20% wider there
+(`benchmarks/count_coverage.py`).
 
 By default the truth is the original table, and only the decoys are random; with `population` the table itself is a
 sample of N, and sampling is added. Where a person may have m rows, every variance is multiplied by m (`inflation`).
@@ -19,8 +24,8 @@ mean is four times the estimate and five records more (or a fiftieth of the line
 records small estimates are wrong by more than five), the upper end is a quantile of what is then believed of the cell,
 given its unbiased linear estimate. Where the linear estimate is sharp it decides alone. The lower end stays.
 
-Such an interval holds for cells on average (of every size, in the simulations that `docs/benchmarks.md` shows), not for
-one cell that was chosen because it is an exception.
+Such an interval holds for cells on average (of every size in the simulations of `benchmarks/likelihood_census.py`), not
+for one cell that was chosen because it is an exception.
 
 How much an estimated table understates the associations of its columns, seen by the linear estimate.
 
@@ -32,7 +37,7 @@ In a small table that slope is too noisy to tell. But how far EM went is known: 
 gap to the maximum along a direction of which the sets keep a share lambda of the information, so that t steps leave
 (1 - lambda)^t of it. What is left out of an association is foretold by the mean of two such losses: of its own
 direction, which what was lost is missing from, and of a direction with the columns' average information. On generated
-tables that is within 0.1 of the loss on average (docs/benchmarks.md).
+tables that is within 0.1 of the loss on average (`benchmarks/shrinkage_generated.py`).
 """
 
 from __future__ import annotations
@@ -64,7 +69,7 @@ NEGLIGIBLE = 1e-3  # records: a cell estimated below is taken as empty
 
 @dataclass(frozen=True)
 class Interval:
-    """Standard errors and bounds over (slot, decoy groups), and which source each cell's came from."""
+    """Standard errors and bounds over (slot, decoy groups), and the source of each."""
 
     std_error: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -73,14 +78,15 @@ class Interval:
 
 
 def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of the records' scores over (slot, groups of drawn axes), from the inclusion counts w: unbiased."""
+    """Sum the records' scores over (slot, groups of drawn axes) from the inclusion counts w, which is unbiased."""
     for j, axis in enumerate(frame.decoys, start=1):
         w = axis.scoring.sums(w, j)
     return w
 
 
 def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64]:
-    """Var of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with sampling."""
+    """Return the variance of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with
+    sampling."""
     moment = square = frame.squared(x)
     for j, axis in enumerate(frame.decoys, start=1):
         moment = axis.scoring.second_moments(moment, j)
@@ -89,7 +95,7 @@ def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
 
 
 def _inclusion_variance(frame: Frame, x: NDArray[np.float64]) -> NDArray[np.float64] | float:
-    """What Monte Carlo errors of inclusion probabilities add: value v's scores are off by a mean of finitely many."""
+    """Return the variance from Monte Carlo errors of inclusion probabilities."""
     total: NDArray[np.float64] | float = 0.0
     for j, axis in enumerate(frame.decoys, start=1):
         if axis.design.inversion.error:
@@ -101,8 +107,8 @@ def _inclusion_variance(frame: Frame, x: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def likelihood_maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
-    """Where EM would end: the table that intervals stand around, since one that was stopped early is still near its
-    start.
+    """Return the limit of EM, around which intervals are computed, because a table that was stopped early is still near
+    its start.
 
     Only for one column of values that are far apart, split by exact ones. Its sets tell distant values apart, hence
     little about neighbours, and stopping early shows; elsewhere it does not, and going on would cost more than it
@@ -117,7 +123,8 @@ def likelihood_maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
 
 
 def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64] | None:
-    """g' (J^-1 - diag(x)) g for every reported group g, or g' J^-1 g - x_G^2 / N with sampling; None if J is too big.
+    """Return g' (J^-1 - diag(x)) g for every reported group g, or g' J^-1 g - x_G^2 / N with sampling; None if J is too
+    large.
 
     J is block-diagonal over exact slots. It is inverted as S (S J S)^-1 S with S = diag(sqrt(x)): at the maximum the
     eigenvalues of S J S lie in [0, 1] and tell which share of a count's information survives the decoys.
@@ -126,7 +133,7 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
     starred = prod((axis.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
     if cells > FISHER_CELLS or starred * frame.shape[0] > FISHER_ENTRIES:
         return None
-    pairs = sum(s.shape[0] * (s.shape[1] + 1) ** 2 for s in frame.sets)
+    pairs = sum(float(np.square(axis.rows.lengths + 1.0).sum()) for axis in frame.decoys)
     if pairs > FISHER_PAIRS or frame.tuples.information_work() > FISHER_WORK:
         return None
     from scipy.linalg import cholesky, solve_triangular
@@ -165,7 +172,7 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
         mean = (groups * root[:, None]).sum(axis=0)
         own = (groups * (square[slot].ravel()[live] / root)[:, None]).sum(axis=0)
         out[slot] = variance - (mean**2 / frame.n if population else own)
-    return np.maximum(out, 0.0).reshape(frame.shape[0], *sizes)
+    return np.asarray(np.maximum(out, 0.0).reshape(frame.shape[0], *sizes))
 
 
 def linear_interval(
@@ -177,7 +184,7 @@ def linear_interval(
     population: bool,
     inflation: float = 1.0,
 ) -> Interval:
-    """centre +- z se with the linear standard error at the table x, within what is possible."""
+    """Return centre +- z se with the linear standard error at the table x, within possible values."""
     error = np.sqrt(inflation * linear_variance(frame, x, population=population))
     reach = NormalDist().inv_cdf((1 + level) / 2) * error
     source = np.full(error.shape, LINEAR if frame.decoys else EXACT, np.int8)
@@ -195,7 +202,8 @@ def hybrid_interval(
     maximum: NDArray[np.float64] | None = None,
     inflation: float = 1.0,
 ) -> Interval:
-    """Fisher's interval where the estimate x exceeds 3 of its standard errors and a linear one, else the linear one.
+    """Return Fisher's interval if the estimate x exceeds 3 of its standard errors and a linear one, otherwise the
+    linear interval.
 
     Where the second condition fails, a cell is so near zero that its curvature says little. Fisher's interval stands
     around the maximum of the likelihood, if that is given, else around x.
@@ -207,7 +215,7 @@ def hybrid_interval(
     if variance is None:
         return wide
     count, error = frame.sum_groups(x), np.sqrt(inflation * variance)
-    smooth = (count > 3 * error) & (count > wide.std_error)
+    smooth = (count > 3 * error) & (count > wide.std_error) & (frame.is_single | _one_cell(frame))
     count = count if maximum is None else frame.sum_groups(maximum)
     reach = NormalDist().inv_cdf((1 + level) / 2) * np.where(smooth, error, 0.0)
     low, high = _possible(frame, count - reach, count + reach, population)
@@ -219,16 +227,25 @@ def hybrid_interval(
     )
 
 
+def _one_cell(frame: Frame) -> NDArray[np.bool_]:
+    """Return a (1, groups of drawn axes) array: which counts are of one combination of values, not sums over
+    several."""
+    out = np.ones((1,) * (len(frame.decoys) + 1), np.bool_)
+    for j, axis in enumerate(frame.decoys, start=1):
+        out = out & (stretched(axis.grouping.sizes, j, out.ndim) == 1)
+    return out
+
+
 def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tuple[NDArray, NDArray]:
-    """Keep bounds between 0 and the records there are: those of the exact slot, or all of them with sampling."""
+    """Clip bounds to 0 and the number of records: of the exact slot, or of all with sampling."""
     most = np.full(len(frame.slots), np.inf if frame.survey else float(frame.n)) if population else frame.records
     top = stretched(most, 0, low.ndim)
     return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
 
 
 def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool, inflation: float = 1.0) -> Interval:
-    """Where the sets do not determine a count, bounds in place of an interval: the records that must be counted, and
-    those that can be. They hold whatever the table is; with sampling, up to the sampling error of either."""
+    """Replace intervals that sets do not determine by bounds: the records that must be counted, and those that can be.
+    With sampling, the sampling error is added."""
     if not frame.lost.any():
         return found
     low, high = frame.bounds()
@@ -251,7 +268,7 @@ def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool,
 def hide_blind(
     axes: Sequence[Axis], counts: NDArray[np.float64], found: Interval
 ) -> tuple[NDArray[np.float64], Interval]:
-    """Along an axis whose sets say nothing: an even share of the count, and bounds from 0 to all of it.
+    """Give every group of a blind axis an even share of the count, and bounds from 0 to the whole count.
 
     A group that holds the whole domain keeps what is known of the rest.
     """
@@ -276,11 +293,11 @@ MOST_MARGIN = 2
 
 
 def narrowed(frame: Frame, found: Interval, centre: Floats, x: Floats, level: float) -> Interval:
-    """The intervals with the upper ends that margins and estimates allow; `centre` is the linear estimate."""
+    """Lower the upper ends of intervals by margins and estimates; `centre` is the linear estimate."""
     count = frame.sum_groups(x)
     z = NormalDist().inv_cdf((1 + level) / 2)
     top = np.maximum(_most(frame, x, z), count + 1e-9)
-    error, blurred = np.maximum(found.std_error, 1e-9), found.source == LINEAR
+    error, blurred = np.maximum(found.std_error, 1e-9), (found.source == LINEAR) & _one_cell(frame)
     share = np.full(count.shape, (1 + level) / 2)
     mean = FACTOR * count + np.maximum(MORE_RECORDS, OF_ERROR * error)
     believed = _quantile(centre - error**2 / mean, error, top, share)
@@ -298,7 +315,7 @@ def narrowed(frame: Frame, found: Interval, centre: Floats, x: Floats, level: fl
 
 
 def _most(frame: Frame, x: Floats, z: float) -> Floats:
-    """What the upper ends of single columns and pairs leave to their cells, over (slot, groups)."""
+    """Return the upper ends that single columns and pairs imply for their cells, over (slot, groups)."""
     w, most = frame.inclusions(), np.full((1,) * (len(frame.decoys) + 1), np.inf)
     places = range(len(frame.decoys))
     for size in range(1, min(MOST_MARGIN, len(frame.decoys) - 1) + 1):
@@ -311,12 +328,12 @@ def _most(frame: Frame, x: Floats, z: float) -> Floats:
 
 
 def _whole(axis: Axis) -> Axis:
-    """The axis with all its counted values as one group."""
+    """Return the axis with all its counted values as one group."""
     return replace(axis, groups=np.where(axis.grouping.of < 0, -1, 0), n_groups=1)
 
 
 def _quantile(mean: Floats, sd: Floats, top: Floats, share: Floats) -> Floats:
-    """The quantiles of normal distributions that are confined to [0, top], also far out in their tails."""
+    """Return quantiles of normal distributions truncated to [0, top], also far out in their tails."""
     from scipy.special import log_ndtr, ndtri_exp
 
     above, beyond = log_ndtr(mean / sd), log_ndtr((mean - top) / sd)
@@ -340,7 +357,7 @@ ENTRIES = 5_000_000
 def shrunk(
     frame: Frame, x: NDArray[np.float64], steps: Mapping[tuple[int, ...], float] | None = None
 ) -> dict[str, float]:
-    """Pairs of drawn columns whose association is likely too weak, and by which share of its true strength.
+    """Return pairs of drawn columns whose association is probably too weak, with the lost share of its strength.
 
     `steps` says how many plain steps of EM made each pair of the table's dimensions.
     """
@@ -367,7 +384,7 @@ def shrunk(
 
 
 def expected_loss(axes: Sequence[Axis], table: NDArray[np.float64], steps: float) -> float:
-    """Which share of the association of two drawn columns so many plain steps of EM leave out, from independence."""
+    """Return the share of the association of two drawn columns that so many plain EM steps from independence miss."""
     if any(len(axis.rows) * axis.d > ENTRIES for axis in axes):
         return 0.0
     (first, root), (second, other) = (_information(axis) for axis in axes)
@@ -379,7 +396,8 @@ def expected_loss(axes: Sequence[Axis], table: NDArray[np.float64], steps: float
 
 
 def _information(axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a column's sets keep of differences between its values, scaled by the roots of their shares; and these."""
+    """Return how much a column's sets preserve differences between its values, scaled by the roots of their shares; and
+    these roots."""
     weight = axis.rows.dense(axis.d)
     seen = np.bincount(axis.distinct[1], minlength=len(weight)) / max(len(axis.distinct[1]), 1)
     share = np.full(axis.d, 1 / axis.d)
@@ -392,13 +410,13 @@ def _information(axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _beyond(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the counts differ from independence of rows and columns."""
+    """Return the deviation of counts from independence of rows and columns."""
     total = table.sum()
     return np.asarray(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / (total if total > 0 else 1.0))
 
 
 def _slope(own: NDArray, seen: NDArray, axes: Sequence[Axis], records: float) -> tuple[float, float]:
-    """Slope of the linear estimate on the table's own deviations, and its standard error."""
+    """Return the slope of the linear estimate on the table's own deviations, and its standard error."""
     square = float(np.square(own).sum())
     if square <= 0:
         return 1.0, 0.0

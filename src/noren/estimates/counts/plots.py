@@ -1,4 +1,4 @@
-"""Estimates as charts: every mark shows how sure it is, and values stand in their domain's order.
+"""Charts of estimates: every mark shows its uncertainty, and values are in the order of their domain.
 
 Bars carry the interval as a whisker; a heat map puts a cross on cells whose interval reaches zero, because a
 colour alone cannot say "this may be nothing". Colours are safe for colour-blind readers and survive a grey print.
@@ -48,7 +48,7 @@ def chart(
     subtitle: str | None = None,
     order: Mapping[str, Sequence[str]] | None = None,
 ) -> Any:
-    """An Altair chart of estimated counts, with their intervals, over one, two or three columns.
+    """Return an Altair chart of estimated counts with their intervals, over one, two or three columns.
 
     frame: the columns `by` and count, std_error, low, high; one row per cell. kind "auto" takes bars for one column,
     grouped bars for two small ones, else a heat map. A third column becomes panels. order: the values of a column as
@@ -62,7 +62,7 @@ def chart(
     kind = _kind(kind, by, orders)
     if len(by) == 3 and len(orders[by[2]]) > FACETS:
         raise QueryError(
-            f"{by[2]!r} has {len(orders[by[2]])} values; panels are drawn for at most {FACETS}.",
+            f"{by[2]!r} has {len(orders[by[2]])} values; a chart has at most {FACETS} panels.",
             hint="Choose a column with fewer values as the third, or filter the estimate first.",
         )
     panels = len(orders[by[2]]) if len(by) == 3 else 1
@@ -70,14 +70,14 @@ def chart(
     layers = _heatmap(data, axes) if kind == "heatmap" else _bars(data, axes)
     notes = [subtitle or ""]
     if kind == "heatmap" and _unsure(data).any():
-        notes.append("×  the interval reaches zero: there may be no such record")
+        notes.append("× the interval contains zero: there may be no such record")
     if data.height > MANY_CELLS:
-        notes.append(f"{data.height:,} cells: hover over one to read it")
+        notes.append(f"{data.height:,} cells: point at one to read it")
     return _dressed(layers, data, axes, title or _title(by), [note for note in notes if note])
 
 
 def chart_suffix(path: Path) -> str:
-    """The kind of file that a chart is written to. Raises where there is no such kind, or the place is in a release."""
+    """Return the file type of a chart; raise if the type is unknown, or the path is in a release."""
     keep_out(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -98,7 +98,7 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def rendered(chart: Any, suffix: str) -> bytes:
-    """The file's content. Labels are foreign text: nothing in them may act, neither in a page nor in the renderer.
+    """Render the file's content. Texts of labels are escaped for the page and the renderer.
 
     In a page every `<` of the specification becomes an escape of its script, so that no label closes it. The renderer
     puts the specification in by itself, so a mark that occurs in no label stands for the sign on the way.
@@ -118,7 +118,7 @@ def rendered(chart: Any, suffix: str) -> bytes:
 
 
 def _visible(part: Any, name: str = "") -> Any:
-    """A specification in which every text shows its control characters; the renderer stops at some of them.
+    """Return a specification with visible control characters, some of which stop the renderer.
 
     In the titles of axes it reads a backslash as an escape once more, so another stroke stands for it there.
     """
@@ -132,7 +132,7 @@ def _visible(part: Any, name: str = "") -> Any:
 
 
 def _checked(frame: pl.DataFrame, by: Sequence[str], kind: str) -> pl.DataFrame:
-    """The frame with its `by` columns as text, or an error that says what is missing."""
+    """Return the frame with its `by` columns as text, or raise an error that says what is missing."""
     import polars as pl
 
     if not 1 <= len(by) <= 3 or len(set(by)) != len(by):
@@ -153,7 +153,7 @@ def _checked(frame: pl.DataFrame, by: Sequence[str], kind: str) -> pl.DataFrame:
 
 
 def _order(data: pl.DataFrame, column: str, given: Sequence[str] | None) -> list[str]:
-    """The values that occur, as the domain orders them; values that the domain does not name come last."""
+    """Return the values that occur, in the order of the domain; values outside it come last."""
     seen = data[column].unique(maintain_order=True).to_list()
     if given is None:
         return seen
@@ -177,7 +177,7 @@ def _title(by: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Axes:
-    """The columns and the order of their values; in the chart's own data they are called a, b and c."""
+    """The columns and the order of their values; the chart's data call them a, b and c."""
 
     by: Sequence[str]
     orders: Mapping[str, Sequence[str]]
@@ -253,7 +253,7 @@ def _bars(data: pl.DataFrame, axes: _Axes) -> list[Any]:
 
 
 def _ceiling(data: pl.DataFrame, axes: _Axes) -> float | None:
-    """What every bar may reach, where that is the same for all, as for terms that anybody may have lost."""
+    """Return the value that every bar may reach, if it is the same for all, as for suppressed terms."""
     highs = data["high"].unique()
     if len(axes.by) > 1 or data.height < SHARED or len(highs) > 1 or highs[0] is None:
         return None
@@ -261,7 +261,8 @@ def _ceiling(data: pl.DataFrame, axes: _Axes) -> float | None:
 
 
 def _under_ceiling(whiskers: Any, most: float) -> list[Any]:
-    """One line at what all bars may reach, and faint rules up to it: a whisker on every bar would hide the bars."""
+    """Draw one line at the value that all bars may reach, and faint rules up to it, instead of a whisker on every
+    bar."""
     import altair as alt
 
     once = alt.Chart(alt.InlineData(values=[{}]))
@@ -322,12 +323,12 @@ def _tooltip(axes: _Axes) -> list[Any]:
 
 
 def _unsure(data: pl.DataFrame) -> pl.Series:
-    """Cells that may hold nobody: the interval starts at or below zero, or is not known."""
+    """Return cells that may be empty: the interval starts at or below zero, or is unknown."""
     return (data["low"] <= 0).fill_null(True)
 
 
 def _dressed(layers: list[Any], data: pl.DataFrame, axes: _Axes, title: str, notes: list[str]) -> Any:
-    """Layers, data, panels and the house style in one chart. Inline data has no limit on rows in Altair."""
+    """Combine layers, data, panels and the house style in one chart. Altair does not limit the rows of inline data."""
     import altair as alt
 
     letters = dict(zip(axes.by, "abc", strict=False))

@@ -1,4 +1,4 @@
-"""What a recipient asks: which columns, grouped how, restricted to what.
+"""Questions of recipients: columns, their grouping, and conditions.
 
 `"job"` asks for a column, `"zip@2"` for level 2 of its hierarchy (0 is the value itself), `"age/10"` for intervals of
 width 10. A condition names a column and the values that count; a label of a higher hierarchy level stands for all
@@ -60,7 +60,8 @@ def find(name: str, columns: Mapping[str, Column]) -> Column:
 
 
 def parse_by(text: str, columns: Mapping[str, Column]) -> tuple[Column, str, str]:
-    """Column, kind of grouping ("", "@" or "/") and its argument. A column whose name holds a mark wins."""
+    """Return column, kind of grouping ("", "@" or "/") and its argument. A column whose name contains a mark takes
+    precedence."""
     if text in columns:
         return columns[text], "", ""
     for mark in "@/":
@@ -73,7 +74,7 @@ def parse_by(text: str, columns: Mapping[str, Column]) -> tuple[Column, str, str
 
 
 def grouping(text: str, column: Column, mark: str, argument: str, domain: Domain) -> Grouping:
-    """How the base values of a column are reported."""
+    """Return how the base values of a column are reported."""
     if mark == "@":
         return _level(text, column, argument, domain)
     if mark == "/":
@@ -83,10 +84,12 @@ def grouping(text: str, column: Column, mark: str, argument: str, domain: Domain
 
 def _level(text: str, column: Column, argument: str, domain: Domain) -> Grouping:
     if column.tree is None:
-        raise QueryError(f"{column.name!r} was published without a hierarchy, so {text!r} has no meaning.")
+        raise QueryError(f"{column.name!r} was published without a hierarchy, so {text!r} cannot be answered.")
     height = column.tree.height
     if not argument.isdecimal() or int(argument) > height:
-        raise QueryError(f"{text!r}: level {argument!r} is not one of 0..{height}.", hint="0 is the value itself.")
+        raise QueryError(
+            f"{text!r}: level {argument!r} is not one of 0..{height}.", hint="Level 0 is the value itself."
+        )
     labels, groups = column.tree.restricted(domain.values).groups(int(argument))
     return Grouping(column.name, text, labels, groups)
 
@@ -126,18 +129,19 @@ def _width(text: str, column: Column, argument: str, domain: Domain) -> Grouping
 
 
 def allowed_values(column: Column, wanted: object, domain: Domain) -> NDArray[np.bool_]:
-    """Which base values a condition admits."""
+    """Return which base values a condition admits."""
     if isinstance(wanted, Mapping):
         if wanted and all(sign in SIGNS for sign in wanted):
             return in_range(column, wanted, domain)
         raise QueryError(
-            f"{column.name!r} holds one value a record, so its condition is a value or a list of values.",
-            hint=f"{' and '.join(map(repr, MODES))} are for columns that hold sets of terms; ranges have "
-            f"{', '.join(map(repr, SIGNS))}.",
+            f"{column.name!r} has one value per record, so its condition must be a value or a list of values.",
+            hint=(
+                f"{' and '.join(map(repr, MODES))} apply to columns of terms; ranges use {', '.join(map(repr, SIGNS))}."
+            ),
         )
     values: Sequence[object] = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
     if not values:
-        raise QueryError(f"the condition on {column.name!r} admits no value.", hint="Name at least one.")
+        raise QueryError(f"no value meets the condition on {column.name!r}.", hint="Give at least one.")
     hierarchy = column.tree.restricted(domain.values) if column.tree is not None else None
     out = np.zeros(len(domain), bool)
     for value in values:
@@ -156,7 +160,7 @@ def allowed_values(column: Column, wanted: object, domain: Domain) -> NDArray[np
 
 
 def _nearest(label: str, domain: Domain) -> str:
-    """A hint that names the values most like one that does not exist, or the first few."""
+    """Return a hint that names the values most similar to an unknown one, or the first few."""
     near = get_close_matches(label, domain.values) if len(domain) <= COMPARED else []
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
@@ -168,13 +172,13 @@ def _nearest(label: str, domain: Domain) -> str:
 
 @dataclass(frozen=True)
 class TermCondition:
-    """What is asked of a record's terms: one of `some`, all of `every`, or both; None asks nothing."""
+    """A condition on a record's terms: one of `some`, all of `every`, or both; None is no condition."""
 
     some: NDArray[np.bool_] | None
     every: NDArray[np.bool_] | None
 
     def met(self, cells: TermCells) -> NDArray[np.bool_]:
-        """Which records meet it with the terms they have. More terms never unmeet it."""
+        """Return which records meet the condition with their published terms; more terms never break it."""
         out = np.ones(len(cells), bool)
         if self.some is not None:
             out &= cells.has(self.some)
@@ -184,11 +188,11 @@ class TermCondition:
 
 
 def wanted_terms(column: Column, wanted: object, domain: Domain) -> TermCondition:
-    """A condition on a column of terms."""
+    """Parse a condition on a column of terms."""
     modes = wanted if isinstance(wanted, Mapping) else {"any": wanted}
     if not modes or any(mode not in MODES for mode in modes):
         raise QueryError(
-            f"the condition on the terms of {column.name!r} is not a list, 'any' or 'all'.",
+            f"the condition on the terms of {column.name!r} must be a list, 'any' or 'all'.",
             hint=f'For example {{{column.name!r}: {{"all": {list(domain.values[:2])!r}}}}}.',
         )
     masks = {mode: allowed_values(column, values, domain) for mode, values in modes.items()}
@@ -196,17 +200,20 @@ def wanted_terms(column: Column, wanted: object, domain: Domain) -> TermConditio
 
 
 def listed_terms(asked: Sequence[tuple[str, str]], terms: Sequence[str]) -> str | None:
-    """The column of terms that is asked for term by term, if one is. `asked`: every column and its mark."""
+    """Return the column of terms that is requested term by term, if there is one. `asked`: every column and its
+    mark."""
     named = [(column, mark) for column, mark in asked if column in terms]
     if not named:
         return None
     column, mark = named[0]
     if mark:
-        raise QueryError(f"the terms of {column!r} have neither levels nor intervals.", hint=f"Ask for {column!r}.")
+        raise QueryError(
+            f"{column!r} holds sets of terms, which have neither levels nor intervals.", hint=f"Ask for {column!r}."
+        )
     if len(asked) > 1:
         other = next(name for name, _ in asked if name != column)
         raise QueryError(
-            f"a record may have several terms of {column!r}, so it is not tabulated beside other columns.",
+            f"{column!r} cannot be tabulated with other columns, because a record may have several terms.",
             hint=f"Ask for {other!r} with a condition on the terms: where={{{column!r}: [...]}}.",
         )
     return column
@@ -222,7 +229,7 @@ SIGNS: Mapping[str, Callable[[NDArray, float], NDArray]] = {
 
 
 def in_range(column: Column, wanted: Mapping[str, object], domain: Domain) -> NDArray[np.bool_]:
-    """Which values lie inside all given ends."""
+    """Return which values are inside all given ends."""
     low, high, end = _places(column, domain)
     out = ~np.isnan(low)
     for sign, given in wanted.items():
@@ -234,20 +241,24 @@ def in_range(column: Column, wanted: Mapping[str, object], domain: Domain) -> ND
         inside, outside = _parted(domain, low, high, sign, place)
         if (out & ~inside & ~outside).any():
             ends = [_edge_text(edge, domain.measure) for edge in domain.edges if isfinite(edge)]
-            hint = f"Bins end at {', '.join(ends)}: ask with >= or < one of these." if ends else "There is one bin."
+            hint = (
+                f"Use >= or < with an edge of the bins: {', '.join(ends)}."
+                if ends
+                else ("Ask without a range: there is only one bin.")
+            )
             raise QueryError(
-                f"{column.name!r} was published in bins, and {value_text(given)} lies inside one of them.", hint=hint
+                f"{column.name!r} was published in bins, and {value_text(given)} is not an edge of a bin.", hint=hint
             )
         out &= inside
     if not out.any():
-        raise QueryError(f"the range on {column.name!r} admits no value.", hint="Give a wider one.")
+        raise QueryError(f"no value lies in the range on {column.name!r}.", hint="Give a wider one.")
     return out
 
 
 def _parted(
     domain: Domain, low: NDArray[np.float64], high: NDArray[np.float64], sign: str, place: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which bins lie wholly inside one end of a range, and which wholly outside.
+    """Return which bins are completely inside one end of a range, and which are completely outside.
 
     A bin holds its lower edge and not its upper one, but the last of declared bins, which holds both. Where bins are of
     a measure, what is beyond a place begins one step after it.
@@ -272,7 +283,7 @@ def _edge_text(edge: float, measure: str | None) -> str:
 def _places(
     column: Column, domain: Domain
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Callable[[str], tuple[float, float]]]:
-    """Where every value begins and ends, NaN for what has no place, and where a text begins and ends."""
+    """Return where every value begins and ends (NaN without position), and where a text begins and ends."""
     special = np.array([value in (MISSING, OTHER) for value in domain.values])
 
     def number(text: str) -> tuple[float, float]:
@@ -290,12 +301,12 @@ def _places(
         return low, high, number
     if domain.kind == "string":
         if not domain.is_ordered:
-            hint = "Ranges are for numbers, dates and declared orders: name the values."
+            hint = "List the values instead; ranges need numbers, dates or a declared order."
             raise QueryError(f"the values of {column.name!r} have no order.", hint=hint)
 
         def rank(text: str) -> tuple[float, float]:
             if text not in domain.index:
-                raise QueryError(f"{column.name!r} has no value {text!r}.", hint="Name one of its values.")
+                raise QueryError(f"{column.name!r} has no value {text!r}.", hint="Give one of its values.")
             return float(domain.index[text]), float(domain.index[text])
 
         ranks = np.where(special, np.nan, np.arange(len(domain), dtype=np.float64))
@@ -309,7 +320,7 @@ def _places(
 
 
 def _moments(column: Column, text: str, seconds: bool) -> tuple[float, float]:
-    """The first and the last day (or second) of a year, a month, a day or a moment."""
+    """Return the first and the last day (or second) of a year, a month, a day or a moment."""
     try:
         if seconds and len(text) > 10:
             moment = (datetime.fromisoformat(text) - datetime(1970, 1, 1)).total_seconds()
@@ -329,7 +340,7 @@ def _moments(column: Column, text: str, seconds: bool) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Members:
-    """What can be asked for: the published columns, and the members of those that are tuples."""
+    """The columns of a question: published columns, and members of tuples."""
 
     columns: Mapping[str, Column]
     """Members as columns of their own beside the published ones."""
@@ -353,15 +364,15 @@ class Members:
         return cls(known, owner, codes)
 
     def published(self, name: str) -> str:
-        """The published column that says something about this one."""
+        """Return the published column that contains this one."""
         return self.owner.get(name, name)
 
     def of_tuples(self, name: str, admitted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which values of the published column a condition on this one admits."""
+        """Return which values of the published column a condition on this one admits."""
         return admitted[self.codes[name]] if name in self.codes else admitted
 
     def grouped(self, group: Grouping) -> Grouping:
-        """A grouping of this column's values as one of the published column's."""
+        """Return a grouping of this column's values as a grouping of the published column."""
         if group.column not in self.codes:
             return group
         return Grouping(self.owner[group.column], group.title, group.labels, group.groups[self.codes[group.column]])
@@ -369,7 +380,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Shape:
-    """How columns that are asked for stand along the axes of a table: several members of one composite share one."""
+    """How requested columns are arranged along the axes of a table; members of one composite share an axis."""
 
     axes: Sequence[Grouping]
     _columns: Sequence[Sequence[int]]
@@ -398,7 +409,7 @@ class Shape:
         return cls(axes, list(places.values()), [len(group.labels) for group in shown], cells)
 
     def spread(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The table with one dimension for each column asked for; combinations that no tuple has are 0."""
+        """Return the table with one dimension for each requested column; combinations without a tuple are 0."""
         if all(len(columns) == 1 for columns in self._columns):
             return table
         rest = table.shape[len(self.axes) :]

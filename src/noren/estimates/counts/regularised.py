@@ -1,4 +1,4 @@
-"""One drawn column at low signal: a Dirichlet prior around even shares, as heavy as the records themselves ask for.
+"""One drawn column with little information: a Dirichlet prior around equal shares, whose weight is estimated.
 
 Few records, or sets that say little of the value, leave the maximum of the likelihood far from the table: it fits the
 decoys. A prior of weight a adds a / d records to every value in each step of EM. What it does depends on how much a
@@ -43,7 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.inversion import Groups
-from noren.estimates.counts.fit import Fit, ascend, shuffled_folds
+from noren.estimates.counts.fit import Fit, ascend
+from noren.estimates.counts.held_out import folds_of
 
 if TYPE_CHECKING:
     from noren.estimates.counts.axes import Axis
@@ -65,14 +66,14 @@ TOLERANCE = 0.02
 
 
 def regularised(frame: Frame, found: Fit) -> Fit:
-    """The estimate of one drawn column, given its maximum likelihood."""
+    """Return the regularised estimate of one drawn column, given its maximum likelihood estimate."""
     axis = frame.decoys[0]
     noise = noise_share(frame, axis)
     if noise is None or noise < LITTLE:
         return found
     tried = GRID[np.abs(GRID - noise) <= REACH]
     weights = prior_weights(tried, information(axis), frame.kept)
-    folds = [held for held in shuffled_folds(frame.counts) if 0 < held.sum() < frame.kept]
+    folds = [held for held in folds_of(frame.counts).counts.T if held.any()]
     score = -0.5 * ((tried - noise) / NEAR) ** 2
     for held in folds:
         for i, x in enumerate(_fitted(frame, found.table, weights, held)):
@@ -93,18 +94,18 @@ def regularised(frame: Frame, found: Fit) -> Fit:
 
 
 def _beside_bayes(frame: Frame, axis: Axis, table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of the table and `bayes`. Its stop is known for uniform decoys and records that count once."""
+    """Return the mean of the table and `bayes`, whose stop is known for uniform decoys and unweighted records."""
     from noren.estimates.counts.estimators import bayes
 
     if axis.design.threshold is not None or frame.survey is not None:
         return table
     stopped = bayes(frame).table
-    return (1 - STOPPED) * table + STOPPED * stopped * (table.sum() / max(float(stopped.sum()), 1e-300))
+    return np.asarray((1 - STOPPED) * table + STOPPED * stopped * (table.sum() / max(float(stopped.sum()), 1e-300)))
 
 
 def noise_share(frame: Frame, axis: Axis) -> float | None:
-    """Which part of the linear estimate's squared distance from even shares is noise; None if the sets do not determine
-    the counts."""
+    """Return which part of the linear estimate's squared distance from equal shares is noise; None if the sets do not
+    determine the counts."""
     d, n = axis.d, frame.kept
     if axis.design.inversion.undetermined or d < 2 or not n:
         return None
@@ -120,7 +121,8 @@ def noise_share(frame: Frame, axis: Axis) -> float | None:
 
 
 def information(axis: Axis) -> float:
-    """How much of a value its set tells where all values are as likely: 1 if all of it."""
+    """Return the share of information about a value that its set preserves under equal frequencies; 1 for an exact
+    value."""
     rows, d = axis.rows, axis.d
     weight = rows.weight.reshape(len(rows), -1)
     rest = d - weight.shape[1]
@@ -130,14 +132,14 @@ def information(axis: Axis) -> float:
 
 
 def prior_weights(drawn: NDArray[np.float64], known: float, n: int) -> NDArray[np.float64]:
-    """The weight a, in records, that draws the estimate that far; without limit for 1."""
+    """Return the weight a, in records, that shrinks the estimate by that share; infinite for 1."""
     return np.where(drawn < 1, drawn * n * known / np.maximum(1 - drawn, 1e-12), np.inf)
 
 
 def _fitted(
     frame: Frame, x: NDArray[np.float64], weights: NDArray[np.float64], held: NDArray[np.int32] | None
 ) -> list[NDArray[np.float64]]:
-    """The tables of largest posterior density for priors of rising weight, from the records not held out."""
+    """Return the tables of largest posterior density for priors of increasing weight, from the records not held out."""
     counts = frame.counts if held is None else frame.counts - held
     n, d = float(counts.sum()), x.size
     out = []
@@ -177,7 +179,7 @@ BALANCE_ROUNDS = 200
 def smoothed(
     frame: Frame, axis: Axis, answer: Floats, folds: Sequence[NDArray[np.int32]], score: float
 ) -> tuple[Floats, float]:
-    """The answer of a column made as smooth as held-out records ask for, and how probable smoothness is.
+    """Smooth the answer of a column as much as held-out records support, and return the probability of smoothness.
 
     `score` is the held-out log likelihood of the column as it is.
     """
@@ -203,7 +205,7 @@ def smoothed(
 
 
 def smooth_fit(frame: Frame, x: Floats, kernel: Floats, strength: float, held: NDArray[np.int32] | None) -> Floats:
-    """EM with a smoothing step, from the records not held out."""
+    """Run EM with a smoothing step on the records not held out."""
     counts = frame.counts if held is None else frame.counts - held
     x = x * (float(counts.sum()) / x.sum())
     for _ in range(SMOOTH_STEPS):
@@ -217,7 +219,7 @@ def smooth_fit(frame: Frame, x: Floats, kernel: Floats, strength: float, held: N
 
 
 def smoothing_kernels(axis: Axis) -> list[Floats]:
-    """How the counts of a column may be spread along the order of its values, if they have one."""
+    """Return the kernels that spread the counts of a column along the order of its values, if it is ordered."""
     domain = axis.statement.domain
     if not LEAST_VALUES <= axis.d <= MOST_VALUES or axis.d != len(domain) or not domain.is_ranked:
         return []
@@ -225,8 +227,8 @@ def smoothing_kernels(axis: Axis) -> list[Floats]:
 
 
 def along_ranks(d: int, plain: int, width: float) -> Floats:
-    """A normal curve around every one of the first `plain` values; the others stay as they are. Rows and columns add
-    up to 1."""
+    """Return a normal curve around every one of the first `plain` values; the others stay unchanged. Rows and columns
+    sum to 1."""
     place = np.arange(plain)
     found = np.exp(-0.5 * np.square((place[:, None] - place[None, :]) / (width * plain)))
     for _ in range(BALANCE_ROUNDS):

@@ -1,4 +1,4 @@
-"""Cross tabulations: one question for every form of cell.
+"""Cross tabulations of any form of cell.
 
 What the cells of the columns asked for say decides how it is answered:
 
@@ -29,45 +29,42 @@ from noren.errors import QueryError
 from noren.estimates.counts import intervals
 from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.bounds import ReportedAxis, ReportedRows
-from noren.estimates.counts.class_laws import class_aware
 from noren.estimates.counts.estimate import ASSUMES
 from noren.estimates.counts.estimators import (
     ESTIMATORS,
     NEEDS_INFORMATION,
     SEMANTIC_ESTIMATORS,
+    SHUFFLED_ESTIMATORS,
     UNBOUNDED,
     advised,
     condition,
     invert,
+    prepare_shuffled,
 )
 from noren.estimates.counts.fit import MAX_STEPS, Fit, Progress, fit
 from noren.estimates.counts.frame import Frame, common_length, prepare
 from noren.estimates.counts.grid import prepare_rows
 from noren.estimates.counts.intervals import narrowed, shrunk
-from noren.estimates.counts.rows import Reading
-from noren.estimates.counts.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
+from noren.estimates.counts.rows import Reading, class_aware
 
 NOT_BY_DESIGN = ("spread", "class-aware")
 BOUNDED_ESTIMATORS = ("likelihood", *NOT_BY_DESIGN)
 ESTIMATOR_NAMES = tuple(dict.fromkeys([*ESTIMATORS, *SEMANTIC_ESTIMATORS, *BOUNDED_ESTIMATORS]))
 """All estimators that can be asked for, of one release or another."""
 CELL_LIMIT = 50_000_000
-EXACT = "nothing: all columns asked for are published exactly"
+EXACT = "nothing: all requested columns are published exactly"
 HARD = "low and high are hard bounds"
-AT_RANDOM = (
-    "records were coarsened at random (which values were generalised does not depend on the value itself within a "
-    "published cell)"
-)
-OPEN_WEIGHTS = "; within what a record's cells leave open, weights have nothing to do with the value"
+AT_RANDOM = "coarsening at random: within a published cell, how a value was generalised does not depend on the value"
+OPEN_WEIGHTS = "; weights are unrelated to the value among those that a record's cells allow"
 IN_CLASSES = (
-    "the ends of intervals and the members of sets occur in their class, and its other records lie between evenly "
-    "spread and spread as all are"
+    "the ends of intervals and the members of sets occur in their class; other records of the class are spread "
+    "between evenly and like the whole table"
 )
 
 
 @dataclass(frozen=True)
 class Tabulation:
-    """Estimated counts, one dimension per axis, with what is known of their errors.
+    """Estimated counts, one dimension per axis, with their errors.
 
     Of exact and drawn columns, low and high are intervals between 0 and the number of records. `linear` counts are
     unbiased and may fall outside that range, hence outside the interval (those of `semantic-linear` and
@@ -98,7 +95,7 @@ class Tabulation:
 
     @property
     def is_hard(self) -> bool:
-        """low and high are hard bounds, not intervals."""
+        """Return whether low and high are hard bounds, not intervals."""
         return self.diagnostics.get("bounds") == "hard"
 
 
@@ -139,8 +136,8 @@ def tabulate(
         options: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps, "progress": progress}
         if population:
             raise QueryError(
-                "there is no interval for the population here: how cells were coarsened is not random by design.",
-                hint="Leave out population; low and high are then hard bounds for the original table.",
+                "there is no interval for the population here, because cells were not coarsened at random by a design.",
+                hint="Ask without population; low and high are then hard bounds for the original table.",
             )
         usual = "class-aware" if any(axis.is_tight for axis in axes) else "likelihood"
         if weights is not None:
@@ -164,7 +161,7 @@ def tabulate(
 
 
 def weighed(table: Tabulation, weights: Weights, suppressed: int) -> Tabulation:
-    """The table in people of the population. Whoever was left out has a weight that nobody knows."""
+    """Return the table in weighted people; the weights of suppressed people are unknown."""
     before = [] if table.assumes == EXACT else [table.assumes]
     assumes = "; ".join([*before, weights.assumes_without(suppressed)])
     parts = {name: getattr(table, name) * weights.unit for name in ("counts", "std_error", "low", "high")}
@@ -177,7 +174,7 @@ def _mixed(axes: Sequence[Axis]) -> bool:
 
 
 def settled(axis: Axis) -> Axis:
-    """The axis published exactly, if each of its general values lies in one reported group; itself otherwise.
+    """Return the axis as exact if each of its generalised values is in one reported group; otherwise unchanged.
 
     Beside drawn columns that makes intervals of what would be bounds: what was asked for is not hidden.
     """
@@ -194,10 +191,10 @@ def settled(axis: Axis) -> Axis:
 
 
 def _check_drawn(axes: Sequence[Axis], estimator: str, known: Sequence[str], level: float) -> None:
-    """Refuse what cannot be estimated, before any work is done."""
+    """Raise if the counts cannot be estimated, before any work is done."""
     if estimator not in known:
         shuffled = estimator in ESTIMATORS
-        why = f"{estimator!r} needs whole sets; shuffled rows do not say which belong together."
+        why = f"{estimator!r} needs whole sets, but shuffled rows do not show which rows belong together."
         message = why if shuffled else f"There is no estimator {estimator!r}."
         raise QueryError(message, hint=f"Choose one of: {', '.join(known)}.")
     if not 0 < level < 1:
@@ -205,14 +202,14 @@ def _check_drawn(axes: Sequence[Axis], estimator: str, known: Sequence[str], lev
     blind = [axis.name for axis in axes if axis.is_blind]
     if blind and estimator in NEEDS_INFORMATION:
         raise QueryError(
-            f"The sets of {', '.join(map(repr, blind))} say nothing about the value (eta = d or p = 0); "
-            f"{estimator!r} cannot invert that.",
-            hint="Leave the column out, or use estimator='likelihood', which answers with the widest interval.",
+            f"The sets of {', '.join(map(repr, blind))} carry no information (eta = d or p = 0), so {estimator!r} "
+            "cannot be used.",
+            hint="Ask without the column, or use estimator='likelihood', which answers with the widest interval.",
         )
     drawn = [axis for axis in axes if axis.is_drawn]
     if estimator in SEMANTIC_ESTIMATORS and (len(drawn) != 1 or drawn[0].design.threshold is None):
         raise QueryError(
-            f"{estimator!r} is made for one column of semantically diverse sets and any columns published exactly.",
+            f"{estimator!r} takes one column of semantically diverse sets and any number of exact columns.",
             hint="Use estimator='likelihood' or 'linear', which take any columns together.",
         )
 
@@ -220,7 +217,7 @@ def _check_drawn(axes: Sequence[Axis], estimator: str, known: Sequence[str], lev
 def _with_intervals(
     frame: Frame, fitted: Fit, estimator: str, why: str, level: float, population: bool, inflation: float
 ) -> Tabulation:
-    """Sum a fitted table into the reported groups, add intervals, and lay both out over the axes."""
+    """Sum a fitted table into the reported groups, add intervals, and arrange both over the axes."""
     given: Any = {"level": level, "population": population, "inflation": inflation}
     counts = frame.sum_groups(fitted.table)
     w = frame.inclusions() if frame.decoys else fitted.table
@@ -239,9 +236,10 @@ def _with_intervals(
     error = np.where(np.broadcast_to(frame.lost, unpulled.std_error.shape), np.inf, unpulled.std_error)
     found = intervals.bound_lost(frame, found, **given)
     low, high = found.low, found.high
+    outside = int(((counts < low) | (counts > high)).sum()) if estimator == "likelihood" else 0
     if estimator not in UNBOUNDED or fitted.diagnostics.get("projected"):
         low, high = np.minimum(low, counts), np.maximum(high, counts)
-    pulled = _pulled(frame, fitted, estimator)
+    pulled = _pulled(frame, fitted, estimator) | ({"outside": outside} if outside else {})
     middle = centre if estimator != "likelihood" else np.where(unpulled.source == intervals.FISHER, top, centre)
     placed = intervals.Interval(*(frame.place(part) for part in (found.std_error, low, high, found.source)))
     counts, placed = intervals.hide_blind(frame.axes, frame.place(counts), placed)
@@ -262,7 +260,7 @@ def _with_intervals(
 
 
 def _pulled(frame: Frame, fitted: Fit, estimator: str) -> dict[str, Any]:
-    """Which associations are likely too weak, where EM stopped early."""
+    """Return which associations are probably too weak because EM stopped early."""
     steps = fitted.diagnostics.pop("pair_steps", None)
     found = shrunk(frame, fitted.table, steps) if estimator == "likelihood" and frame.kept else {}
     return {"shrunk": found} if found else {}
@@ -286,17 +284,18 @@ def _facts(frame: Frame, estimator: str, why: str) -> dict[str, Any]:
 
 
 def _widened(table: Tabulation, suppressed: int, *, drawn: bool) -> Tabulation:
-    """People who were left out may lie anywhere. Where nothing else is uncertain, that is a hard bound."""
+    """Widen intervals for suppressed people, who may be in any cell. If nothing else is uncertain, they are hard
+    bounds."""
     if not suppressed:
         return table
     table = replace(table, high=table.high + suppressed)
     if not drawn:
         return without_chance(table)
-    return replace(table, assumes=f"{table.assumes}; {suppressed:,} people were left out and may lie in any cell")
+    return replace(table, assumes=f"{table.assumes}; {suppressed:,} people were suppressed and may belong to any cell")
 
 
 def without_chance(table: Tabulation) -> Tabulation:
-    """The same bounds as hard ones: nothing about them is random by design, so there is no standard error."""
+    """Return the bounds as hard bounds without a standard error, because nothing was drawn at random."""
     source = np.full(table.counts.shape, intervals.LABELS[intervals.HARD])
     facts = table.diagnostics | {"bounds": "hard"}
     return replace(table, std_error=np.full_like(table.counts, np.nan), interval=source, diagnostics=facts)
@@ -315,7 +314,7 @@ def tabulate_bounded(
     progress: Progress | None = None,
     weights: Weights | None = None,
 ) -> Tabulation:
-    """Estimate a table of any columns from what their cells leave possible, between hard bounds.
+    """Estimate a table of any columns from the possible values of their cells, with hard bounds.
 
     With weights, what a record's cells leave open is shared out as the records without weights say.
     """
@@ -329,6 +328,8 @@ def tabulate_bounded(
             f"The answer would have {cells:,} cells, more than {CELL_LIMIT:,}.",
             hint="Ask for fewer columns, higher levels or wider intervals.",
         )
+    order = sorted(range(len(axes)), key=lambda j: axes[j].statement.name)  # whichever way round they are asked for
+    axes, back = [axes[j] for j in order], np.argsort(order)
     readings = [Reading.of(axis) for axis in axes]
     rows = ReportedRows.of([ReportedAxis.of(reading, alone=len(axes) == 1) for reading in readings], weights)
     low, high = rows.bounds()
@@ -342,10 +343,10 @@ def tabulate_bounded(
         found = fit(grid, progress, tolerance=tolerance, max_steps=max_steps)
         table = found.table if weights is None else grid.weighed(found.table, weights)
         counts, iterations = grid.sum_groups(table), found.iterations
-        facts |= {"class_laws": laws} if (laws := {one.axis.name: one.laws for one in used if one.laws}) else {}
-        facts |= grid.facts | found.diagnostics | ({"work": float(grid.sharing.work)} if grid.hidden else {})
+        facts |= grid.facts | found.diagnostics | ({"work": float(grid.tuples.products.work)} if grid.hidden else {})
     inside = np.clip(counts, low, high)
     facts["moved_into_bounds"] = float(np.abs(inside - counts).max(initial=0.0))
+    inside, low, high = (np.ascontiguousarray(np.transpose(part, back)) for part in (inside, low, high))
     return Tabulation(
         counts=inside,
         std_error=np.full_like(inside, np.nan),
@@ -360,7 +361,7 @@ def tabulate_bounded(
 
 
 def _bounded_assumes(axes: Sequence[Axis], estimator: str, facts: dict[str, Any]) -> str:
-    """What the counts rest on, for the statements that occur."""
+    """Return the assumption behind the counts, for the statements that occur."""
     coarse = [axis for axis in axes if axis.is_coarse]
     general = [axis for axis in coarse if axis.statement.nodes is not None]
     grouped = [axis for axis in coarse if axis.statement.nodes is None]
@@ -368,7 +369,7 @@ def _bounded_assumes(axes: Sequence[Axis], estimator: str, facts: dict[str, Any]
     parts = []
     if general and estimator == "spread":
         how = "by the given weights" if any(axis.weights is not None for axis in general) else "evenly"
-        parts.append(f"general values spread {how} over the values they stand for, independently across columns")
+        parts.append(f"generalised values are spread {how} over the values they cover, independently across columns")
     elif estimator == "class-aware" and any(axis.is_tight for axis in general):
         parts.append(IN_CLASSES)
         if not all(axis.is_tight for axis in general):
@@ -376,18 +377,16 @@ def _bounded_assumes(axes: Sequence[Axis], estimator: str, facts: dict[str, Any]
     elif general:
         parts.append(AT_RANDOM)
     if fakes := sum(axis.statement.fake_entries for axis in grouped):
-        parts.append(f"{fakes:,} entries of the groups are counterfeits, and any entry of their groups may be one")
+        parts.append(f"{fakes:,} entries of the groups are counterfeits, which cannot be told from real entries")
     if grouped and estimator == "spread":
-        parts.append("which record of a group has which value is unrelated to the other columns")
+        parts.append("within a group, values are unrelated to the other columns")
     elif grouped:
-        parts.append("which group a record was put into depends on its value, not on its other columns")
+        parts.append("the group of a record depends on its value, not on its other columns")
     if drawn and estimator == "spread":
-        parts.append(
-            "sets spread by their likelihood over the values they leave possible, independently across columns"
-        )
+        parts.append("sets are spread by their likelihood over their possible values, independently across columns")
     elif drawn:
         parts.append(ASSUMES)
     if straddling := facts.get("straddling"):
         names = ", ".join(map(repr, straddling))
-        parts.append(f"inside the groups asked for, values of {names} are unrelated to the other columns")
+        parts.append(f"within the requested groups, values of {names} are unrelated to the other columns")
     return "; ".join([*parts, HARD]) if parts else EXACT

@@ -1,327 +1,309 @@
-"""The distinct tuples of published sets, sorted and counted, and the sums over them that every estimator needs."""
+"""The distinct tuples of published cells, sorted and counted, and the sums over them that every estimator needs.
+
+Product sets of sorted tuples as sparse matrices, over which every step of EM sums.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
-from math import exp, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import offsets_of, runs
-from noren.statements.batch import number
+from noren.ahead import side_by_side
+from noren.ragged import chosen, first_of, offsets_of, row_numbers
+from noren.statements import Likelihood
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from noren.estimates.counts.held_out import Held
-    from noren.estimates.counts.kernels.em import Products
-    from noren.statements import Design
-
-CHUNKS = 4  # a fixed number, so that sums do not depend on the machine
-PRIVATE_CELLS = 50_000_000  # for all chunks together
-SERIAL_WORK = 500_000  # below, threads cost more than they save
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How a kernel walks the records: code tables, weights, sizes (axes in sorted order) and how many are shared."""
-
-    products: Products
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(
-        cls, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int], nodes: Sequence[int]
-    ) -> Layout:
-        """Lay out code tables and weights (one row for each set or one for all), and share as many axes as pays."""
-        from noren.estimates.counts.kernels.em import Products
-
-        widths = [c.shape[-1] for c in coefs]
-        sizes = np.array([prod(shape[i:]) for i in range(len(shape) + 1)], np.int64)
-        code_start = offsets_of([s.size for s in sets])[:-1]
-        coef_start = offsets_of([c.size for c in coefs])[:-1]
-        coef_step = [width if c.ndim == 2 else 0 for width, c in zip(widths, coefs, strict=True)]
-        costs = [_cost(depth, widths, shape, nodes) for depth in range(len(shape))]
-        products = Products(
-            codes=np.concatenate([s.ravel() for s in sets]).astype(np.int32),
-            code_start=code_start,
-            widths=np.array(widths, np.int64),
-            coefs=np.concatenate([c.ravel() for c in coefs]).astype(np.float64),
-            coef_rows=np.column_stack([coef_start, coef_step]).astype(np.int64),
-            sizes=sizes,
-            depth=int(np.argmin(costs)),
-        )
-        return cls(products, tuple(shape))
+Floats = NDArray[np.float64]
+BLOCKS = 4  # of large tables: a fixed number, so that sums do not depend on the machine
+BLOCK_WORK = 500_000  # below, threads cost more than they save
+BLOCK_CELLS = 8_000_000  # numbers that one block works on at once
+PRIVATE_CELLS = 50_000_000  # for all blocks that are worked on together
+KEPT_ENTRIES = 60_000_000  # of sparse matrices that are kept; more are made anew for every pass
+LEAST = 1e-300
 
 
-def _cost(depth: int, widths: Sequence[int], shape: Sequence[int], nodes: Sequence[float]) -> float:
-    """Rough work of one pass if the first `depth` axes are shared; nodes[i] = distinct beginnings of i+1 sets."""
-    shared = sum(nodes[i] * (widths[i] + 1) * (3 + prod(shape[i + 1 :]) / 4) for i in range(depth))
-    leaf = prod(int(w) for w in widths[depth:])
-    return shared + nodes[-1] * (leaf if depth == len(shape) - 1 else 1.6 * leaf + 10)
+class Products:
+    """The possible combinations of each tuple of codes: the product of its codes' rows, each over one axis of a table.
+
+    Tuples share their beginnings: the `depth` first axes are summed over once for every different beginning, one matrix
+    for each axis, and the others tuple by tuple in one matrix, whose rows list their cells. Sums over product sets go
+    through the matrices, what tuples give to their cells through the same ones transposed. `work` is roughly how many
+    additions a pass takes, at the depth that makes it least.
+    """
+
+    def __init__(
+        self, ids: NDArray, rows: Sequence[Likelihood], shape: Sequence[int], depth: int | None = None
+    ) -> None:
+        self.ids, self.rows, self.shape = ids, rows, tuple(shape)
+        self._kept: dict[tuple[int, int], list[csr_array]] = {}
+        self._blocked: dict[int, list[tuple[int, int]]] = {}
+        self.depth, self.work, self.entries = self._cheapest(depth)
+
+    def _cheapest(self, depth: int | None) -> tuple[int, float, float]:
+        """Return the number of axes to share (unless given), the work of a pass, and the entries of the matrix of
+        tuples."""
+        lengths = [rows.lengths[self.ids[:, k]].astype(float) for k, rows in enumerate(self.rows)]
+        changed, shared, leaves, costs = np.arange(len(self.ids)) == 0, 0.0, list[float](), list[float]()
+        for k in range(len(self.shape)):
+            leaves.append(float(np.prod(lengths[k:], axis=0).sum()))
+            costs.append(shared + leaves[k] * (1.6 if k < len(self.shape) - 1 else 1.0))
+            changed[1:] |= self.ids[1:, k] != self.ids[:-1, k]
+            shared += float((lengths[k][changed] + 1).sum()) * (3 + prod(self.shape[k + 1 :]) / 4)
+        leaves, costs = [*leaves, float(len(self.ids))], [*costs, shared + len(self.ids)]
+        depth = int(np.argmin(costs[: max(1, len(self.shape))])) if depth is None else depth
+        return depth, costs[depth], leaves[depth]
+
+    def em_step(self, x: Floats, amounts: Floats) -> tuple[Floats, Floats]:
+        """Return sum_t amounts_t L_t(c) / (L_t . x) of every cell, and every tuple's L_t . x; x is (cells, 1)."""
+        sums = np.empty(len(self.ids))
+
+        def work(start: int, stop: int) -> tuple[Floats, float]:
+            own = self.block_sums(start, stop, x)
+            sums[start:stop] = own[:, 0]
+            share = np.where(own > 0, amounts[start:stop, None] / np.maximum(own, LEAST), 0.0)
+            return self.block_scatter(start, stop, np.maximum(share, 0.0)), 0.0
+
+        return self.add_blocks(work)[0].ravel(), sums
+
+    def scatter(self, amounts: Floats) -> Floats:
+        """Add every tuple's amount times its weights to the cells of its product set."""
+        return self.add_blocks(lambda a, b: (self.block_scatter(a, b, amounts[a:b, None]), 0.0))[0].ravel()
+
+    def add_blocks(self, work: Callable[[int, int], tuple[Floats, float]], lanes: int = 1) -> tuple[Floats, float]:
+        """Sum the results of the work over blocks of tuples: a table (cells, lanes) and a number."""
+        table, value = np.zeros((prod(self.shape), lanes)), 0.0
+        blocks = self._blocks(lanes)
+        if len(blocks) == 1:
+            return work(*blocks[0])
+        step = BLOCKS if table.size * BLOCKS <= PRIVATE_CELLS else 1
+        for first in range(0, len(blocks), step):
+            for part, score in side_by_side(lambda block: work(*block), blocks[first : first + step]):
+                table, value = table + part, value + score
+        return table, value
+
+    def block_sums(self, start: int, stop: int, x: Floats) -> Floats:
+        """Return a (tuples, lanes) array: the weighted sums of a table (cells, lanes) over the product sets of a
+        block."""
+        for matrix in self.matrices(start, stop):
+            x = matrix @ x.reshape(matrix.shape[1], -1)
+        return np.asarray(x)
+
+    def block_scatter(self, start: int, stop: int, amounts: Floats) -> Floats:
+        """Return a (cells, lanes) array: the contributions of the tuples of a block to the cells of their product
+        sets."""
+        table = amounts
+        for matrix in reversed(self.matrices(start, stop)):
+            table = matrix.T @ table.reshape(matrix.shape[0], -1)
+        return np.asarray(table.reshape(-1, amounts.shape[1]))
+
+    def _blocks(self, lanes: int) -> list[tuple[int, int]]:
+        """Return where the tuples are cut, so that memory stays small and threads have work."""
+        if lanes in self._blocked:
+            return self._blocked[lanes]
+        wide = [prod(self.shape[k + 1 :]) * lanes for k in range(self.depth)]
+        changed, most = np.zeros(max(len(self.ids) - 1, 0), np.bool_), max(self.entries, len(self.ids) * lanes)
+        for k, rest in enumerate(wide):
+            changed |= self.ids[1:, k] != self.ids[:-1, k]
+            most = max(most, (1 + int(changed.sum())) * rest)
+        count = max(BLOCKS if self.work * lanes > BLOCK_WORK else 1, int(-(-most // BLOCK_CELLS)))
+        edges = np.linspace(0, len(self.ids), count + 1).astype(int).tolist()
+        self._blocked[lanes] = [(start, stop) for start, stop in pairwise(edges) if stop > start]
+        return self._blocked[lanes]
+
+    def matrices(self, start: int, stop: int) -> list[csr_array]:
+        """Return the sparse matrices of the shared axes, and one for the others."""
+        if (start, stop) in self._kept:
+            return self._kept[start, stop]
+        from scipy.sparse import csr_array
+
+        ids, out, nodes = self.ids[start:stop], [], 1
+        node, changed = np.zeros(len(ids), np.int64), np.arange(len(ids)) == 0
+        for k in range(self.depth):
+            changed[1:] |= ids[1:, k] != ids[:-1, k]
+            first = np.flatnonzero(changed)
+            bounds, entries = chosen(self.rows[k].bounds, ids[first, k])
+            cells = np.repeat(node[first], np.diff(bounds)) * self.shape[k] + self.rows[k].value[entries]
+            shape = (len(first), nodes * self.shape[k])
+            out.append(csr_array((self.rows[k].weight[entries], cells, bounds), shape=shape))
+            node, nodes = np.cumsum(changed) - 1, len(first)
+        owner, cells, weight = np.arange(len(ids)), node, np.ones(len(ids))
+        for k in range(self.depth, len(self.shape)):
+            bounds, entries = chosen(self.rows[k].bounds, ids[owner, k])
+            again = np.repeat(np.arange(len(owner)), np.diff(bounds))
+            cells = cells[again] * self.shape[k] + self.rows[k].value[entries]
+            weight, owner = weight[again] * self.rows[k].weight[entries], owner[again]
+        bounds = np.searchsorted(owner, np.arange(len(ids) + 1))
+        shape = (len(ids), nodes * prod(self.shape[self.depth :]))
+        out.append(csr_array((weight, cells, bounds), shape=shape))
+        if self.entries <= KEPT_ENTRIES:
+            self._kept[start, stop] = out
+        return out
 
 
 class Weighed(NamedTuple):
-    """The tuple of every record, and what the record weighs."""
+    """The tuple and the weight of every record."""
 
     place: NDArray[np.int64]
-    each: NDArray[np.float64]
+    each: Floats
+
+
+def identity(values: int) -> Likelihood:
+    """Return the rows of an exactly published column with so many values."""
+    each = np.arange(values + 1)
+    return Likelihood(each, each[:-1], np.ones(values))
 
 
 class Tuples:
-    """n records as distinct tuples (slot, set, set, ...) with their counts.
+    """n records as distinct tuples (slot, code, code, ...) with their counts.
 
-    Tables go in and come out with one dimension per entry of the tuple; inside, the axes stand in the order that shares
-    most work. `weights` gives, where a column's sets do not weigh their members alike, P(R | v) for each distinct set R
-    and member v, up to a factor for each R.
+    The slot is what is published exactly; `rows` say what every code of the other entries leaves possible. Tables go in
+    and come out with one dimension per entry of the tuple; inside, the entries with fewest codes stand first, because
+    tuples that begin alike share work.
     """
 
     def __init__(
         self,
-        slots: int,
-        designs: Sequence[Design],
-        sets: Sequence[NDArray[np.int32]],
+        rows: Sequence[Likelihood],
+        shape: Sequence[int],
         order: Sequence[int],
         ids: NDArray[np.int32],
-        counts: NDArray[np.float64],
-        weights: Sequence[NDArray[np.float64] | None] | None = None,
+        counts: Floats,
         weighed: Weighed | None = None,
     ) -> None:
-        self.weighed = weighed
-        self.order, self.ids, self.counts = tuple(order), ids, counts
-        self.designs, self.sets, self.weights = tuple(designs), tuple(sets), weights
-        self.shape = (slots, *(design.d for design in designs))
-        every = (np.arange(slots, dtype=np.int32)[:, None], *sets)
-        stars = (0.0, *(design.star(s) for design, s in zip(designs, sets, strict=True)))
-        given = (None, *(weights if weights is not None else [None] * len(designs)))
-        self._sets = [every[i] for i in self.order]
-        self._weights = [np.ones(every[i].shape[1]) if (w := given[i]) is None else w for i in self.order]
-        self._d = [self.shape[i] for i in self.order]
-        self._stars = [bool(np.any(np.asarray(stars[i]) > 0)) for i in self.order]
-        self._outside = [stars[i] for i in self.order]
-        self._exact = [i == 0 for i in self.order]
-        self.nodes: list[int] = []
-        changed = np.zeros(len(counts), np.bool_)
-        changed[:1] = True
-        for i in range(len(self.order)):
-            changed[1:] |= ids[1:, i] != ids[:-1, i]
-            self.nodes.append(int(changed.sum()))
+        self.rows, self.shape, self.order = tuple(rows), tuple(shape), tuple(order)
+        self.ids, self.counts, self.weighed = ids, counts, weighed
+        self._stars = [rows[i].floor > 0 for i in order]
 
     @classmethod
     def build(
-        cls,
-        slots: int,
-        designs: Sequence[Design],
-        sets: Sequence[NDArray[np.int32]],
-        columns: Sequence[NDArray[np.int32]],
-        weights: Sequence[NDArray[np.float64] | None] | None = None,
-        each: NDArray[np.float64] | None = None,
+        cls, rows: Sequence[Likelihood], shape: Sequence[int], columns: Sequence[NDArray], each: Floats | None = None
     ) -> Tuples:
-        """Sort and count records given as columns of slot and set numbers; `each` is what every record weighs."""
-        order, ids, place = _sorted(slots, designs, sets, columns)
+        """Sort and count records given as columns of codes; `each` is the weight of every record."""
+        order, ids, place = _sorted(rows, columns)
         counts = np.bincount(place, each, minlength=len(ids)).astype(np.float64)
-        weighed = None if each is None else Weighed(place, each)
-        return cls(slots, designs, sets, order, ids, counts, weights, weighed)
+        return cls(rows, shape, order, ids, counts, None if each is None else Weighed(place, each))
+
+    @classmethod
+    def single(cls, rows: Likelihood, d: int, counts: Floats) -> Tuples:
+        """Return one column: its codes and their counts."""
+        ids = np.column_stack([np.zeros(len(rows), np.int32), np.arange(len(rows), dtype=np.int32)])
+        return cls((identity(1), rows), (1, d), (0, 1), ids, counts)
 
     def squared(self) -> Tuples:
-        """The same tuples, counted by the squares of what their records weigh."""
+        """Return the same tuples, counted by the squared weights of their records."""
         if self.weighed is None:
             return self
         counts = np.bincount(self.weighed.place, self.weighed.each**2, len(self)).astype(np.float64)
-        return Tuples(self.shape[0], self.designs, self.sets, self.order, self.ids, counts, self.weights)
+        return Tuples(self.rows, self.shape, self.order, self.ids, counts)
 
-    @classmethod
-    def single(
-        cls,
-        design: Design,
-        sets: NDArray[np.int32],
-        counts: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
-    ) -> Tuples:
-        """One attribute on its own: its distinct sets and how often each occurs."""
-        ids = np.column_stack([np.zeros(len(sets), np.int32), np.arange(len(sets), dtype=np.int32)])
-        return cls(1, (design,), (sets,), (0, 1), ids, counts, (weights,))
+    def some(self, chosen: NDArray[np.int64]) -> Tuples:
+        """Return some of the tuples, in ascending order."""
+        return Tuples(self.rows, self.shape, self.order, self.ids[chosen], self.counts[chosen])
 
-    def rows(self, chosen: NDArray[np.int64]) -> Tuples:
-        """Some of the tuples, in ascending order."""
-        ids, counts = self.ids[chosen], self.counts[chosen]
-        return Tuples(self.shape[0], self.designs, self.sets, self.order, ids, counts, self.weights)
-
-    def entries(self, axis: int) -> tuple[NDArray[np.int64], int]:
-        """Every tuple's slot (axis 0) or its set of a decoy column, and how many of these there are."""
-        number = self.shape[0] if axis == 0 else len(self.sets[axis - 1])
-        return self.ids[:, self.order.index(axis)].astype(np.int64), number
+    def codes(self, entry: int) -> NDArray[np.int64]:
+        """Return every tuple's slot (0) or its code of a hidden column."""
+        return self.ids[:, self.order.index(entry)].astype(np.int64)
 
     def part(self, kept: Sequence[int]) -> tuple[Tuples, NDArray[np.int64]]:
-        """The tuples without the entries that are not kept (0 is the slot), and for every tuple the place of its rest
-        among them."""
-        slots = self.shape[0] if 0 in kept else 1
-        chosen = [j for j in kept if j > 0]
-        sets = [self.sets[j - 1] for j in chosen]
-        weights = None if self.weights is None else [self.weights[j - 1] for j in chosen]
-        columns = [self.ids[:, self.order.index(j)] for j in kept]
+        """Drop entries of the tuples (0 is the slot); return the rest and every tuple's position in it."""
+        slots = identity(self.shape[0] if 0 in kept else 1)
+        rows = [slots, *(self.rows[j] for j in kept if j > 0)]
+        shape = [len(slots), *(self.shape[j] for j in kept if j > 0)]
+        columns = [self.codes(j) for j in kept]
         if 0 not in kept:
-            columns.insert(0, np.zeros(len(self), np.int32))
-        designs = [self.designs[j - 1] for j in chosen]
-        order, ids, place = _sorted(slots, designs, sets, columns)
+            columns.insert(0, np.zeros(len(self), np.int64))
+        order, ids, place = _sorted(rows, columns)
         counts = np.bincount(place, self.counts, len(ids)).astype(np.float64)
-        return Tuples(slots, designs, sets, order, ids, counts, weights), place
+        return Tuples(rows, shape, order, ids, counts), place
 
     def __len__(self) -> int:
         return len(self.counts)
 
     @cached_property
-    def _plain(self) -> Layout:
-        return Layout.of(self._sets, [np.ones(s.shape[1]) for s in self._sets], self._d, self.nodes)
+    def products(self) -> Products:
+        """Return the possible combinations of the tuples, with a marginal `*` for every value that a code does not
+        list."""
+        rows = [_starred(self.rows[i], self.shape[i]) for i in self.order]
+        shape = [self.shape[i] + star for i, star in zip(self.order, self._stars, strict=True)]
+        return Products(self.ids, rows, shape)
 
     @cached_property
-    def _starred(self) -> Layout:
-        """Sets plus, where p < 1, the marginal `*` that stands for every value outside."""
-        sets, coefs, shape = [], [], []
-        parts = zip(self._sets, self._d, self._stars, self._outside, self._weights, strict=True)
-        for s, d, star, outside, coef in parts:
-            sets.append(np.column_stack([s, np.full(len(s), d, np.int32)]) if star else s)
-            coefs.append(_with_star(coef, outside, len(s)) if star else coef)
-            shape.append(d + 1 if star else d)
-        return Layout.of(sets, coefs, shape, self.nodes)
-
-    @cached_property
-    def _pairs(self) -> Layout:
-        """Pairs of cells inside each set; the slot needs none, since no record spans two of them."""
-        starred, sets, coefs, shape = self._starred, [], [], []
-        codes, code_start, widths, coef, coef_rows, *_ = starred.products
-        for i, exact in enumerate(self._exact):
-            width, side = int(widths[i]), starred.shape[i]
-            rows = codes[code_start[i] :][: len(self._sets[i]) * width].reshape(-1, width)
-            start, step = (int(k) for k in coef_rows[i])
-            c = coef[start:][: step * len(rows) or width].reshape(-1, width)
-            pairs = c if exact else (c[:, :, None] * c[:, None, :]).reshape(len(c), -1)
-            sets.append(rows if exact else (rows[:, :, None] * side + rows[:, None, :]).reshape(len(rows), -1))
-            coefs.append(pairs if step else pairs[0])
-            shape.append(side if exact else side * side)
-        return Layout.of(sets, coefs, shape, self.nodes)
-
-    def _work(self, layout: Layout) -> float:
-        return _cost(layout.products.depth, layout.products.widths.tolist(), layout.shape, self.nodes)
+    def _pairs(self) -> Products:
+        """Count the pairs of cells inside each product set; the slot needs none, because every record has one."""
+        parts = zip(self.order, self.products.rows, self.products.shape, strict=True)
+        rows = [listed if i == 0 else _paired(listed, side) for i, listed, side in parts]
+        parts = zip(self.order, self.products.rows, self.products.shape, strict=True)
+        return Products(self.ids, rows, [side if i == 0 else side * side for i, _, side in parts])
 
     def information_work(self) -> float:
-        """Rough number of additions that `information` would take."""
-        return self._work(self._pairs)
+        """Estimate the number of additions that `information` needs."""
+        return self._pairs.work
 
-    def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float], lanes: int = 1) -> tuple[NDArray, float]:
-        """Split the records into a few chunks, each adding to its own table, and add those up."""
-        size, total = prod(layout.shape) * lanes, len(self)
-        chunks = CHUNKS if self._work(layout) * lanes > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
-        edges = np.linspace(0, total, chunks + 1).astype(int)
-        tables = [np.zeros(size) for _ in range(chunks)]
-        jobs = [(int(edges[i]), int(edges[i + 1]), tables[i]) for i in range(chunks)]
-        if chunks == 1:
-            return tables[0], work(*jobs[0])
-        with ThreadPoolExecutor(min(chunks, os.cpu_count() or 1)) as pool:
-            values = list(pool.map(lambda job: work(*job), jobs))
-        return sum(tables[1:], start=tables[0]), sum(values)
-
-    def inclusions(self) -> NDArray[np.float64]:
-        """w_c: how many records' product sets contain cell c (equation 17)."""
-        return self._inclusions
-
-    @cached_property
-    def _inclusions(self) -> NDArray[np.float64]:
-        return self._count(self._plain)
-
-    def count(self, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.float64]:
-        """Inclusion counts if the columns' sets were these: for each, one row of codes and weights per distinct set."""
-        slots = np.arange(self.shape[0], dtype=np.int32)[:, None]
-        every, weights, sizes = (slots, *sets), (np.ones(1), *coefs), (self.shape[0], *shape)
-        codes, coef = [every[i] for i in self.order], [weights[i] for i in self.order]
-        return self._count(Layout.of(codes, coef, [sizes[i] for i in self.order], self.nodes))
-
-    def _count(self, layout: Layout) -> NDArray[np.float64]:
-        from noren.estimates.counts.kernels import em
-
-        kernel = _untyped(em.add_products)
-
-        def work(start: int, stop: int, table: NDArray) -> float:
-            kernel(self.ids, start, stop, layout.products, self.counts, table)
-            return 0.0
-
-        table, _ = self._run(layout, work)
-        return self._back(table.reshape(layout.shape))
+    def count(self, rows: Sequence[Likelihood], shape: Sequence[int]) -> Floats:
+        """Sum the counts over product sets for hidden columns with these rows and numbers of values."""
+        every, sizes = (identity(self.shape[0]), *rows), (self.shape[0], *shape)
+        products = Products(self.ids, [every[i] for i in self.order], [sizes[i] for i in self.order])
+        return self._back(products.scatter(self.counts).reshape(products.shape))
 
     def em_pass(
-        self,
-        x: NDArray,
-        held: NDArray[np.int32] | None = None,
-        floor: NDArray[np.float64] | None = None,
-        scale: float = 1.0,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """sum_i L_i(c) / (L_i . x) over the records not held out; every tuple's L . x; and the log likelihood of
-        the held ones, sum of log(scale L_i . x + floor_i)."""
-        from noren.estimates.counts.kernels import em
-
-        held = np.zeros(len(self), np.int32) if held is None else held
-        floor = np.zeros(len(self)) if floor is None else floor
-
-        layout, kernel, sums = self._starred, _untyped(em.em_pass), np.empty(len(self))
-        inner = np.transpose(x, self.order)
-        for i, star in enumerate(self._stars):
-            if star:
-                inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
-        flat, seen = np.ascontiguousarray(inner).ravel(), em.Seen(self.counts, held, floor)
-
-        def work(start: int, stop: int, table: NDArray) -> float:
-            return float(kernel(self.ids, start, stop, layout.products, seen, scale, flat, table, sums))
-
-        table, value = self._run(layout, work)
-        return self._back(self._fold(table.reshape(layout.shape), range(len(self.order)))), sums, value
+        self, x: NDArray, held: NDArray | None = None, floor: Floats | None = None, scale: float = 1.0
+    ) -> tuple[Floats, Floats, float]:
+        """Return sum_i L_i(c) / (L_i . x) over the records not held out, every tuple's L . x, and the log likelihood of
+        the held-out ones, sum of log(scale L_i . x + floor_i)."""
+        left = self.counts if held is None else self.counts - held
+        table, sums = self.products.em_step(self._inner(x), left)
+        value = 0.0
+        if held is not None:
+            rows = np.flatnonzero(held)
+            chance = scale * sums[rows] + (0.0 if floor is None else floor[rows])
+            value = float((held[rows] * np.log(np.maximum(chance, LEAST))).sum())
+        table = self._fold(table.reshape(self.products.shape), range(len(self.order)))
+        return self._back(table), sums, value
 
     def fold_pass(
-        self,
-        x: NDArray,
-        held: Held,
-        floor: NDArray[np.float64] | None = None,
-        scale: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.float64], float]:
-        """`em_pass` of four tables at once, which stand along the last dimension of x. The log likelihood is that of
-        all held records together, and 0 if no floor is given."""
-        from noren.estimates.counts.kernels import em_folds
+        self, x: NDArray, held: Held, floor: Floats | None = None, scale: Floats | None = None
+    ) -> tuple[Floats, float]:
+        """Run `em_pass` for four tables along the last dimension of x. The log likelihood is that of all held-out
+        records together, and 0 if no floor is given."""
+        products, lanes, flat = self.products, x.shape[-1], self._inner(x)
 
-        layout, kernel, lanes = self._starred, _untyped(em_folds.fold_pass), x.shape[-1]
-        inner = np.transpose(x, (*self.order, len(self.order)))
+        def work(start: int, stop: int) -> tuple[NDArray, float]:
+            own, out, score = products.block_sums(start, stop, flat), held.counts[start:stop], 0.0
+            if floor is not None and scale is not None:
+                rows, folds = np.nonzero(out)
+                chance = scale[folds] * own[rows, folds] + floor[start:stop][rows]
+                score = float((out[rows, folds] * np.log(np.maximum(chance, LEAST))).sum())
+            share = (self.counts[start:stop, None] - out) / np.maximum(own, LEAST)
+            return products.block_scatter(start, stop, share), score
+
+        table, value = products.add_blocks(work, lanes)
+        table = self._fold(table.reshape(*products.shape, lanes), range(len(self.order)))
+        return np.ascontiguousarray(np.transpose(table, (*np.argsort(self.order), len(self.order)))), value
+
+    def _inner(self, x: NDArray) -> Floats:
+        """Return a (cells, lanes) table in the order of the tuples, with the marginals `*`."""
+        inner = np.transpose(x, (*self.order, *range(len(self.order), x.ndim)))
         for i, star in enumerate(self._stars):
             if star:
                 inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
-        flat = np.ascontiguousarray(inner).ravel()
-        asked = floor is not None
-        floor = np.ones(len(self)) if floor is None else floor
-        scale = np.zeros(lanes) if scale is None else scale
+        return np.ascontiguousarray(inner, np.float64).reshape(prod(inner.shape[: len(self.order)]), -1)
 
-        def work(start: int, stop: int, table: NDArray) -> float:
-            seen = (self.ids, start, stop, layout.products, self.counts, held.counts, held.only, floor, scale, asked)
-            return float(kernel(*seen, flat, table))
-
-        table, value = self._run(layout, work, lanes)
-        table = self._fold(table.reshape(*layout.shape, lanes), range(len(self.order)))
-        return np.ascontiguousarray(np.transpose(table, (*np.argsort(self.order), len(self.order)))), value
-
-    def information(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """J = sum_i L_i L_i' / (L_i . x)^2, one block per slot: shape (slots, cells, cells) over the decoys' cells."""
-        from noren.estimates.counts.kernels import em
-
-        layout, kernel = self._pairs, _untyped(em.add_products)
-        amounts = self.counts / np.square(np.maximum(sums, 1e-150))
-
-        def work(start: int, stop: int, table: NDArray) -> float:
-            kernel(self.ids, start, stop, layout.products, amounts, table)
-            return 0.0
-
-        table, _ = self._run(layout, work)
-        sides = [(s,) if exact else (s, s) for s, exact in zip(self._starred.shape, self._exact, strict=True)]
+    def information(self, sums: Floats) -> Floats:
+        """Return J = sum_i L_i L_i' / (L_i . x)^2, one block per slot: shape (slots, cells, cells) over the hidden
+        cells."""
+        table = self._pairs.scatter(self.counts / np.square(np.maximum(sums, 1e-150)))
+        sides = [(s,) if i == 0 else (s, s) for s, i in zip(self.products.shape, self.order, strict=True)]
         blocks = table.reshape([s for side in sides for s in side])
         first = offsets_of([len(side) for side in sides])
         blocks = self._fold(blocks, [int(first[i]) for i in range(len(sides))])
@@ -332,68 +314,41 @@ class Tuples:
         return np.ascontiguousarray(blocks.transpose(axes)).reshape(self.shape[0], cells, cells)
 
     def _fold(self, table: NDArray, dimensions: Sequence[int]) -> NDArray:
-        """Give what the marginal `*` gathered to every value of its axis."""
+        """Distribute the sum of the marginal `*` to every value of its axis."""
         for star, dim in zip(self._stars, dimensions, strict=True):
             if star:
                 last = table.shape[dim] - 1
                 table = np.take(table, range(last), axis=dim) + np.take(table, [last], axis=dim)
         return table
 
-    def _back(self, table: NDArray) -> NDArray[np.float64]:
+    def _back(self, table: NDArray) -> Floats:
         return np.ascontiguousarray(np.transpose(table, np.argsort(self.order)))
 
 
-def _with_star(coef: NDArray, outside: float | NDArray, sets: int) -> NDArray[np.float64]:
-    """The members' weights and, behind them, that of the marginal `*`: one row for all sets, or one for each."""
-    if np.ndim(outside) == 0 and coef.ndim == 1:
-        return np.append(coef, outside)
-    return np.column_stack([np.broadcast_to(coef, (sets, coef.shape[-1])), np.broadcast_to(outside, sets)])
+def _starred(rows: Likelihood, values: int) -> Likelihood:
+    """Return rows with a floor as rows without: the excess of every entry, and the floor at one more value `*`."""
+    if rows.floor == 0:
+        return rows
+    at = rows.bounds[1:]
+    value, weight = np.insert(rows.value, at, values), np.insert(rows.weight - rows.floor, at, rows.floor)
+    return Likelihood(rows.bounds + np.arange(len(rows.bounds)), value, weight)
+
+
+def _paired(rows: Likelihood, side: int) -> Likelihood:
+    """Return all pairs of entries of every row, as entries of a table side x side."""
+    bounds, right = chosen(rows.bounds, rows.owner)
+    left = np.repeat(np.arange(len(rows.value)), np.diff(bounds))
+    value, weight = rows.value[left] * side + rows.value[right], rows.weight[left] * rows.weight[right]
+    return Likelihood(bounds[rows.bounds], value, weight)
 
 
 def _sorted(
-    slots: int, designs: Sequence[Design], sets: Sequence[NDArray[np.int32]], columns: Sequence[NDArray]
-) -> tuple[tuple[int, ...], NDArray[np.int32], NDArray[np.int64]]:
-    """The order of entries that shares most work, the distinct tuples sorted by it, and the place of each among
-    them."""
-    distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
-    widths = [1, *(d.eta + int(np.any(np.asarray(d.star(s)) > 0)) for d, s in zip(designs, sets, strict=True))]
-    order = _best_order(distinct, widths, (slots, *(design.d for design in designs)), len(columns[0]))
-    if prod(distinct) < 1 << 62:
-        key = np.zeros(len(columns[0]), np.int64)
-        for i in order:
-            key = key * distinct[i] + columns[i]
-        keys, place = number(key)
-        ids = np.empty((len(keys), len(order)), np.int32)
-        for position in range(len(order) - 1, -1, -1):
-            keys, ids[:, position] = np.divmod(keys, distinct[order[position]])
-        return order, ids, place
-    stacked = np.stack([columns[i] for i in order], axis=1)
-    by = np.lexsort(stacked.T[::-1])
-    stacked = stacked[by]
-    same = runs(stacked)
-    place = np.empty(len(stacked), np.int64)
-    place[by] = np.repeat(np.arange(len(same) - 1), np.diff(same))
-    return order, np.ascontiguousarray(stacked[same[:-1]]), place
-
-
-def _best_order(distinct: Sequence[int], widths: Sequence[int], shape: Sequence[int], records: int) -> tuple[int, ...]:
-    """The order of axes whose common beginnings save most work, by expected numbers of distinct beginnings."""
-
-    def cost(order: tuple[int, ...]) -> float:
-        nodes, boxes = [], 1.0
-        for i in order:
-            boxes *= max(1, distinct[i])
-            nodes.append(boxes * -(exp(-records / boxes) - 1) if records < 30 * boxes else boxes)
-        nodes[-1] = min(nodes[-1], float(records))
-        w, s = [widths[i] for i in order], [shape[i] for i in order]
-        return min(_cost(depth, w, s, nodes) for depth in range(len(order)))
-
-    if len(shape) > 6:
-        return tuple(int(i) for i in np.argsort(distinct, kind="stable"))
-    return min(permutations(range(len(shape))), key=cost)
-
-
-def _untyped(kernel: Any) -> Callable[..., Any]:
-    """Numba's dispatchers declare a signature without arguments; this one has them."""
-    found: Callable[..., Any] = kernel
-    return found
+    rows: Sequence[Likelihood], columns: Sequence[NDArray]
+) -> tuple[list[int], NDArray[np.int32], NDArray[np.int64]]:
+    """Sort the entries by number of codes, and the distinct tuples by them; return the position of each."""
+    sizes = [max(1, len(one)) for one in rows]
+    order = [int(i) for i in np.argsort(sizes, kind="stable")]
+    place = row_numbers([columns[i] for i in order], [sizes[i] for i in order], len(columns[0]))
+    first = first_of(place)
+    ids = np.stack([columns[i][first].astype(np.int32) for i in order], axis=1)
+    return order, ids, place

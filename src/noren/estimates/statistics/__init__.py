@@ -1,4 +1,4 @@
-"""What a recipient infers beyond counts: means, quantiles, correlations, models and tests, from published cells alone.
+"""Statistics beyond counts from published cells: means, quantiles, correlations, models and tests.
 
 Everything rests on `scores`: numbers of a cell whose expectation, given the true value, is a function of that value.
 `records` multiplies them over columns, `moments` makes means of them, `corrected` estimating equations of a model on a

@@ -1,4 +1,4 @@
-"""Tests whether two columns are related, with their nominal size.
+"""Tests whether two columns are related.
 
 The published cells of two columns are drawn independently, so that where the columns are independent their scores are
 too. The statistic is n times the sum of squared correlations of the two columns' whitened scores: the canonical
@@ -27,15 +27,14 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.rows import row_numbers
-from noren.estimates.statistics.records import Records
-from noren.estimates.statistics.variables import Variable
+from noren.estimates.statistics.records import Records, Variable
 from noren.schema.domain import MISSING
 
 TestKind = Literal["independence", "difference", "trend"]
 KINDS: dict[str, str] = {
-    "independence": "the two columns are independent, as names",
-    "difference": "the numbers of the first have one mean in all groups of the second",
-    "trend": "the numbers of both are not correlated",
+    "independence": "the two columns are independent (as categories)",
+    "difference": "the mean of the first column is the same in all groups of the second",
+    "trend": "the two columns are uncorrelated",
 }
 PERMUTATIONS = 1_999
 WORK = 1e9
@@ -43,6 +42,8 @@ WORK = 1e9
 SHUFFLED = 60
 """What putting a record elsewhere costs, in multiplications."""
 LEAST = 1e-8
+SURE = 3.0
+"""Groups of no more records than so many standard errors are left out of a test within groups."""
 FEWEST = 20
 """People who must stand behind the records of a test, where they may have several."""
 CHUNK = 4_000_000
@@ -51,7 +52,7 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True)
 class Association:
-    """The statistic, its degrees of freedom, and how its p-value was found."""
+    """The statistic, its degrees of freedom, and the source of its p-value."""
 
     statistic: float
     df: int
@@ -60,21 +61,30 @@ class Association:
 
 
 def related(
-    records: Records, one: Variable, two: Variable, kind: TestKind, permutations: int | None, seed: int
+    records: Records,
+    one: Variable,
+    two: Variable,
+    kind: TestKind,
+    permutations: int | None,
+    seed: int,
+    within: Variable | None = None,
 ) -> Association:
-    """Test two columns. Records that lack either are left out where that is published, else missing is a value."""
+    """Test two columns. Records without a value of either are dropped if that is published; otherwise missing is a
+    value."""
     if one.name == two.name:
         raise QueryError(f"{one.name!r} is to be tested against itself.", hint="Name two different columns.")
     if one.axis == two.axis:
         raise QueryError(
-            f"{one.name!r} and {two.name!r} are published as one column of tuples, whose parts cannot be paired anew.",
+            f"{one.name!r} and {two.name!r} are published together as tuples, whose parts cannot be paired anew.",
             hint="`release.estimate` gives their cross tabulation with intervals; `regress` their relation.",
         )
+    if within is not None:
+        return _within_groups(records, one, two, within, kind)
     scores = [records.scores[variable.axis] for variable in (one, two)]
     if all(each.is_coarse for each in scores):
         raise QueryError(
-            f"{one.name!r} and {two.name!r} are general in the same classes, which ties their cells together.",
-            hint="Test a general column against one that is exact or drawn.",
+            f"{one.name!r} and {two.name!r} are generalised in the same classes, so their cells are not independent.",
+            hint="Test a generalised column against one that is exact or drawn.",
         )
     tables = [
         scores[0].of(_features(one, numbers=kind != "independence")),
@@ -104,8 +114,8 @@ def related(
     people = n / records.inflation
     if records.inflation > 1 and people < FEWEST:
         raise QueryError(
-            f"a person may have {records.inflation:g} of these {n:,} records, so that fewer than {FEWEST} people may "
-            "stand behind them, too few for a test.",
+            f"a person may have {records.inflation:g} of these {n:,} records, so they may come from fewer than "
+            f"{FEWEST} people, too few for a test.",
             hint="Widen `where`, or use the intervals of `difference` or `estimate`.",
         )
     if own is not None:
@@ -126,6 +136,48 @@ def related(
     return Association(statistic, df, (found + 1) / (times + 1), times)
 
 
+def _within_groups(records: Records, one: Variable, two: Variable, within: Variable, kind: TestKind) -> Association:
+    """Test whether two columns are unrelated in every group of a third (Cochran, Mantel and Haenszel).
+
+    With scores a, b, s of the columns' functions and of a group, the sum of s (a - mean of a there) (b - mean of b
+    there) over records has the expectation of the group's covariance; added over groups it is 0 where the columns are
+    unrelated in each. Its variance is that of the records' own parts.
+    """
+    if len({one.axis, two.axis, within.axis}) < 3:
+        raise QueryError("the three columns must be published apart.", hint="Name three different columns.")
+    axes = [records.scores[variable.axis] for variable in (one, two, within)]
+    if any(each.is_coarse for each in axes):
+        raise QueryError(
+            "generalised values and groups have no scores for a test within groups.",
+            hint="Use where= on an exact column, and a test for each of its groups.",
+        )
+    functions = [_features(one, numbers=kind != "independence"), _features(two, numbers=kind == "trend")]
+    rows = [records.ids[:, variable.axis] for variable in (one, two, within)]
+    left, right = (
+        each.of(table[:, 1:] if table.shape[1] > 1 else table)[place]
+        for each, table, place in zip(axes[:2], functions, rows[:2], strict=True)
+    )
+    groups = axes[2].of(_features(within, numbers=False))[rows[2]]
+    counts, squares = records.counts, records.squares
+    sizes, errors = counts @ groups, np.sqrt(squares @ groups**2)
+    part = np.zeros((len(counts), left.shape[1], right.shape[1]))
+    for group in np.flatnonzero(sizes > SURE * errors):
+        here = groups[:, group]
+        a, b = ((counts * here) @ side / sizes[group] for side in (left, right))
+        part += here[:, None, None] * (left - a)[:, :, None] * (right - b)[:, None, :]
+    own = part.reshape(len(counts), -1)
+    total, spread = counts @ own, (own * squares[:, None]).T @ own * records.inflation
+    scale = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    kept = scale > LEAST * max(1.0, float(records.n))
+    if not kept.any():
+        raise QueryError(f"the groups of {within.name!r} are too small.", hint="Use coarser groups, or more records.")
+    spread = spread[np.ix_(kept, kept)] / np.outer(scale[kept], scale[kept])
+    total = total[kept] / scale[kept]
+    df = int(np.linalg.matrix_rank(spread, tol=1e-6, hermitian=True))
+    statistic = float(total @ np.linalg.pinv(spread, rcond=1e-6, hermitian=True) @ total)
+    return Association(statistic, df, _tail(statistic, df), 0)
+
+
 def _tail(statistic: float, df: float) -> float:
     from scipy.stats import chi2
 
@@ -135,7 +187,7 @@ def _tail(statistic: float, df: float) -> float:
 def _of_fewer(
     left: NDArray[np.float64], right: NDArray[np.float64], people: int, statistic: float, times: int, seed: int
 ) -> float:
-    """The p-value among pairings of so many records, those of either column chosen at random by themselves."""
+    """Compute the p-value from pairings of a random part of the records."""
     rng, found = np.random.default_rng(seed), 0
     for _ in range(times):
         one, two = (rng.choice(len(left), people, replace=False) for _ in range(2))
@@ -144,13 +196,13 @@ def _of_fewer(
 
 
 def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
-    """(d, k): the number of every base value, or one indicator for each label."""
+    """Return a (d, k) array: the number of every base value, or one indicator for each label."""
     if numbers:
         there = variable.known > 0
         amounts = variable.amounts
         return np.where(there, amounts, amounts[there].mean() if there.any() else 0.0)[:, None]
     kept = [label for label, text in enumerate(variable.labels) if text != MISSING]
-    return (variable.groups[:, None] == np.array(kept, np.int64)).astype(np.float64)
+    return np.asarray((variable.groups[:, None] == np.array(kept, np.int64)).astype(np.float64))
 
 
 def _weighed(
@@ -161,7 +213,7 @@ def _weighed(
     seed: int,
     inflation: float,
 ) -> Association:
-    """Weighted sums of products, against the same with random signs, or chi-square for very many records.
+    """Compare weighted sums of products with the same sums under random signs, or with chi-square for many records.
 
     Where a person may have several records, also against sums in which only one record of so many has a sign and weighs
     for all; the larger p-value counts.
@@ -191,7 +243,7 @@ def _weighed(
 
 
 def _products_covariance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The covariance of the sums of products, chunk by chunk."""
+    """Return the covariance of the sums of products, chunk by chunk."""
     df, out = left.shape[1] * right.shape[1], np.zeros((left.shape[1] * right.shape[1],) * 2)
     step = max(1, CHUNK // df)
     for start in range(0, len(left), step):
@@ -202,18 +254,18 @@ def _products_covariance(left: NDArray[np.float64], right: NDArray[np.float64]) 
 
 
 def _whitened(scores: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Columns of mean 0, variance 1 and no correlation, without directions in which nothing varies."""
+    """Return uncorrelated columns of mean 0 and variance 1, without constant directions."""
     share = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
     centred = scores - share @ scores
     scale = np.sqrt(share @ centred**2)
     centred = centred[:, scale > LEAST] / scale[scale > LEAST]
     if not centred.shape[1]:
-        return centred
+        return np.asarray(centred)
     values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
     kept = values > LEAST * max(1.0, float(values[-1]))
     return np.asarray(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
 def _statistic(left: NDArray[np.float64], right: NDArray[np.float64], people: float) -> float:
-    """(people - 1) times the sum of squared correlations; its mean over pairings is the degrees of freedom."""
+    """Return (people - 1) times the sum of squared correlations; its mean over pairings is the degrees of freedom."""
     return float(np.square(left.T @ right / len(left)).sum() * (people - 1))

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from noren.errors import QueryError
 from noren.estimates.counts.rows import distinct_rows, row_numbers
 from noren.estimates.statistics.formula import Family
-from noren.estimates.statistics.records import Product, Records
-from noren.estimates.statistics.variables import Variable
+from noren.estimates.statistics.records import Product, Records, Variable
 
 CELLS = 3_000_000
 CHUNK = 4_000_000
@@ -33,7 +32,7 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class ModelGrid:
-    """E exact slots times H combinations of hidden values; label of every variable in every cell."""
+    """A grid of E exact slots times H combinations of hidden values, with the label of every variable in every cell."""
 
     records: Records
     hidden: Sequence[int]
@@ -105,7 +104,7 @@ class ModelGrid:
         return cls(records, hidden, members, *parts, shape, exact, atoms, along, kinds)
 
     def located(self, codes: Mapping[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The slot and the combination of hidden atoms of base values, given by axis; -1 where there is none."""
+        """Return the slot and the combination of hidden atoms of base values; -1 if there is none."""
         n = len(next(iter(codes.values())))
         sizes = tuple(member.shape[1] for member in self.members)
         atoms = tuple(self.atoms[k][codes[place]] for k, place in enumerate(self.hidden))
@@ -120,12 +119,12 @@ class ModelGrid:
 
     @cached_property
     def scores(self) -> list[NDArray[np.float64]]:
-        """(cells, atoms) of every hidden axis."""
+        """Return the (cells, atoms) scores of every hidden axis."""
         found = zip(self.hidden, self.members, strict=True)
         return [self.records.scores[place].of(member) for place, member in found]
 
     def weights(self, tables: Sequence[NDArray[np.float64]], rows: slice) -> NDArray[np.float64]:
-        """(rows, H): the product of the columns' numbers for every combination."""
+        """Return a (rows, H) array: the product of the columns' numbers for every combination."""
         own = [table[self.ids[rows, place]] for place, table in enumerate(tables)]
         n = len(self.counts[rows])
         return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(n, -1), own, np.ones((n, 1)))
@@ -137,12 +136,12 @@ class ModelGrid:
 
     @cached_property
     def table(self) -> NDArray[np.float64]:
-        """(E, H): the estimated number of records of every cell, unbiased and perhaps negative."""
+        """Return an (E, H) array: the estimated number of records of every cell, unbiased and perhaps negative."""
         return self._summed(1)
 
     @cached_property
     def squares_table(self) -> NDArray[np.float64]:
-        """(E, H): sums of the records' squared scores; less the table, the variance that the draws give it."""
+        """Return an (E, H) array: the sums of the records' squared scores, which give the variance of the table."""
         return self._summed(2)
 
     def _summed(self, power: int) -> NDArray[np.float64]:
@@ -157,7 +156,7 @@ class ModelGrid:
 
 
 def _values(records: Records, place: int) -> NDArray[np.int64]:
-    """The base value of every different tuple, of an exact axis."""
+    """Return the base value of every distinct tuple on an exact axis."""
     scores = records.scores[place]
     codes = np.arange(scores.axis.d, dtype=np.float64)[:, None]
     return scores.of(codes)[:, 0].astype(np.int64)[records.ids[:, place]]
@@ -180,6 +179,19 @@ class Equations:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     counted: NDArray[np.bool_]
+    offset: NDArray[np.float64]
+    """(E, H, 1): what the linear predictor has besides."""
+
+    shared: NDArray[np.float64] | None = None
+    """(q p, free): how the coefficients follow from fewer free ones; None if all are free."""
+
+    @property
+    def free(self) -> NDArray[np.float64]:
+        return np.eye(self.q * self.p) if self.shared is None else self.shared
+
+    def predictor(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the (E, H, q) linear predictors at coefficients (q, p)."""
+        return np.asarray(self.x @ theta.T + self.offset)
 
     @property
     def p(self) -> int:
@@ -192,7 +204,7 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Coefficients (q, p), the matrix of the equations at them, and whether they were reached."""
+    """Coefficients (q, p), the matrix of the equations at them, and whether the iteration converged."""
 
     theta: NDArray[np.float64]
     bread: NDArray[np.float64]
@@ -210,33 +222,34 @@ def solve(
     steps: int = STEPS,
     ridge: NDArray[np.float64] | None = None,
 ) -> Solution:
-    """Newton's method on weighted cells, damped where the matrix is not positive or a step gains nothing."""
+    """Apply Newton's method to weighted cells, damped if the matrix is not positive or a step does not improve."""
     used = np.flatnonzero((table != 0).ravel() & equations.counted.ravel())
     x = equations.x.reshape(-1, equations.p)[used]
     y = equations.y.reshape(-1, equations.q)[used]
-    t, q, p = table.ravel()[used], equations.q, equations.p
+    t, q, p, offset = table.ravel()[used], equations.q, equations.p, equations.offset.reshape(-1, 1)[used]
     family = equations.family
     penalty = np.zeros(q * p) if ridge is None else ridge
     theta = np.zeros((q, p)) if start is None else start.copy()
+    free = equations.free
     damping, done = 0.0, False
 
     def gain(at: NDArray[np.float64]) -> float:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is no gain
-            return float(t @ family.gain(y, x @ at.T) - penalty @ at.ravel() ** 2 / 2)
+            return float(t @ family.gain(y, x @ at.T + offset) - penalty @ at.ravel() ** 2 / 2)
 
     now, taken = gain(theta), 0
     bread = np.eye(q * p)
     for taken in range(1, steps + 1):  # noqa: B007  told at the end
-        mean = family.mean(x @ theta.T)
-        slope = ((y - mean) * t[:, None]).T @ x - penalty.reshape(q, p) * theta
-        bread = information(x, t, family.slope(mean)) + np.diag(penalty)
+        eta = x @ theta.T + offset
+        slope = free.T @ ((family.residual(y, eta) * t[:, None]).T @ x - penalty.reshape(q, p) * theta).ravel()
+        bread = free.T @ (information(x, t, family.curvature(y, eta)) + np.diag(penalty)) @ free
         scale = np.sqrt(np.abs(np.diag(bread)) + 1e-300)
         scaled = bread / np.outer(scale, scale)
         least = float(np.linalg.eigvalsh(scaled)[0])
         if least <= 1e-9:
             damping = max(damping, 1e-3 - least)
-        move = np.linalg.solve(scaled + damping * np.eye(q * p), slope.ravel() / scale) / scale
-        decrement = float(np.abs(slope.ravel() @ move))
+        move = np.linalg.solve(scaled + damping * np.eye(len(scaled)), slope / scale) / scale
+        decrement, move = float(np.abs(slope @ move)), free @ move
         if least > 1e-9 and decrement < TOLERANCE * max(1.0, float(np.abs(t).sum()) ** 0.5):
             theta, done = theta + move.reshape(q, p), True
             break
@@ -260,7 +273,7 @@ def solve(
 
 
 def information(x: NDArray[np.float64], t: NDArray[np.float64], slope: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of t times (slope kron x x')."""
+    """Return the sum of t times (slope kron x x')."""
     q = slope.shape[1]
     blocks = [[x.T @ (x * (t * slope[:, a, b])[:, None]) for b in range(q)] for a in range(q)]
     return np.block(blocks)
@@ -268,16 +281,18 @@ def information(x: NDArray[np.float64], t: NDArray[np.float64], slope: NDArray[n
 
 @dataclass(frozen=True, eq=False)
 class Sandwich:
-    """The covariance of the coefficients, and how firmly the equations stand."""
+    """Return the covariance of the coefficients, and the signal-to-noise ratio of the equations."""
 
     cov: NDArray[np.float64]
     signal: float
     """Information in the direction that has least, in standard errors of itself."""
     direction: NDArray[np.float64]
+    clear: NDArray[np.float64]
+    """The covariance if the same records were published in clear."""
 
 
 class Blended(Protocol):
-    """A second source of the model's table."""
+    """A protocol: a second source of the model's table."""
 
     @property
     def share(self) -> NDArray[np.float64]: ...
@@ -288,22 +303,23 @@ class Blended(Protocol):
 
 
 def sandwich(equations: Equations, found: Solution, blend: Blended | None = None) -> Sandwich:
-    """A^-1 B A^-1 with B from every record's own sum, and the noise of A in its weakest direction.
+    """Return A^-1 B A^-1 with B from every record's own sum, and the noise of A in its weakest direction.
 
     Both are multiplied by how many records a person has at most: their sums need not be independent.
     """
     grid, family, q, p = equations.grid, equations.family, equations.q, equations.p
     slots, width = grid.shape
-    eta = equations.x @ found.theta.T
-    mean = family.mean(eta.reshape(-1, q))
+    eta, y, free = equations.predictor(found.theta).reshape(-1, q), equations.y.reshape(-1, q), equations.free
     counted = equations.counted[..., None]
-    left = np.where(counted, equations.y - mean.reshape(slots, width, q), 0.0)
+    left = np.where(counted, family.residual(y, eta).reshape(slots, width, q), 0.0)
     scale = np.sqrt(np.abs(np.diag(found.bread)) + 1e-300)
     _, vectors = np.linalg.eigh(found.bread / np.outer(scale, scale))
     direction = vectors[:, 0] / scale
-    along = (equations.x @ direction.reshape(q, p).T).reshape(-1, q)
-    bend = np.einsum("ga,gab,gb->g", along, family.slope(mean), along).reshape(slots, width)
+    along = (equations.x @ (free @ direction).reshape(q, p).T).reshape(-1, q)
+    bend = np.einsum("ga,gab,gb->g", along, family.curvature(y, eta), along).reshape(slots, width)
     bend = np.where(equations.counted, bend, 0.0)
+    own = (left[..., :, None] * np.broadcast_to(equations.x, (slots, width, p))[..., None, :]).reshape(-1, q * p)
+    clear = (own * np.maximum(found.table, 0.0).reshape(-1, 1)).T @ own
     meat, noise, level, n = np.zeros((q * p, q * p)), 0.0, 0.0, grid.records.n
     for rows in grid.chunks(q * p):
         weights, slot = grid.weights(grid.scores, rows), grid.slot[rows]
@@ -313,10 +329,11 @@ def sandwich(equations: Equations, found: Solution, blend: Blended | None = None
         meat += (own * squares[:, None]).T @ own
         one = (weights * bend[slot]).sum(axis=1)
         level, noise = level + float(counts @ one), noise + float(squares @ one**2)
-    back = np.linalg.pinv(found.bread, hermitian=True)
+    back = free @ np.linalg.pinv(found.bread, hermitian=True) @ free.T
     if blend is not None:
         meat = meat + blend.meat(grid.table, left, np.broadcast_to(equations.x, (slots, width, p)))
         level, noise = float((found.table * bend).sum()), noise + float((blend.share * grid.table * bend**2).sum())
     several = grid.records.inflation
     error = np.sqrt(several * max(noise - level**2 / max(n, 1.0), 1e-300))
-    return Sandwich(back @ meat @ back * several * n / max(n - q * p, 1.0), level / error, direction)
+    larger = several * n / max(n - q * p, 1.0)
+    return Sandwich(back @ meat @ back * larger, level / error, free @ direction, back @ clear @ back * larger)

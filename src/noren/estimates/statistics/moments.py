@@ -1,4 +1,4 @@
-"""Means, variances, quantiles, correlations, differences and ratios, in closed form on scores.
+"""Means, variances, quantiles, correlations, differences and ratios, in closed form from scores.
 
 Each is a smooth function of a few totals, so that its standard error follows from their covariance (the delta method);
 a quantile is where the distribution function passes a level, and its interval is where that cannot be ruled out. One of
@@ -10,7 +10,7 @@ Hard bounds: between which numbers a mean, a variance or a quantile lies, whatev
 They assume nothing about where in its cell a value lies. A record that is certainly in a group counts; one that may be
 counts where that moves the bound outwards.
 
-Totals where general values or groups take part: from the library's own cross tabulation of the columns asked for.
+Totals where generalised values or groups take part: from the library's own cross tabulation of the columns asked for.
 
 Such cells have no design and so no unbiased scores. Averaging each column alone over what its cells leave open would
 flatten every relation between columns; the joint table that `estimate` would show does not, under the assumption that
@@ -19,7 +19,7 @@ it names. What is told beside such numbers are hard bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -30,34 +30,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.estimates.counts.rows import row_numbers
 from noren.estimates.statistics.noised import PlacedMargin, with_margins
-from noren.estimates.statistics.records import Product, Records, Totals
-from noren.estimates.statistics.variables import Variable
+from noren.estimates.statistics.records import Product, Records, Totals, Variable
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Of every different tuple that may count: its smallest and largest number, how many records, and whether it must
-    count."""
+    """The limits of every distinct tuple that may count: its smallest and largest number, its records, and whether it
+    must count."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     counts: NDArray[np.float64]
     sure: NDArray[np.bool_]
-    exact: float | None = None
-    """The sum of all numbers, where whole groups with published tables are counted."""
+    exact: tuple[float, float] | None = None
+    """The least and the largest sum of all numbers, where whole groups with published tables are counted."""
 
     @classmethod
     def of(cls, records: Records, inside: Product, of: Variable) -> Limits:
         may, must = np.ones(len(records.counts), bool), np.ones(len(records.counts), bool)
-        amounts, known = of.amounts, of.known > 0
+        known = of.known > 0
         low, high = np.zeros(len(may)), np.zeros(len(may))
         for place in {*inside, of.axis}:
             admitted = inside.get(place, np.ones(records.scores[place].axis.d)) > 0
             own = place == of.axis
             admitted = admitted & known if own else admitted
-            some, every, least, most = _reach(records, place, admitted, amounts if own else None)
+            some, every, least, most = _reach(records, place, admitted, of.ends if own else None)
             ids = records.ids[:, place]
             may &= some[ids]
             must &= every[ids]
@@ -67,12 +65,11 @@ class Limits:
 
     def mean(self) -> tuple[float, float]:
         if self.exact is not None:
-            value = self.exact / self.counts.sum()
-            return value, value
+            return self.exact[0] / self.counts.sum(), self.exact[1] / self.counts.sum()
         return -self._most(-self.low), self._most(self.high)
 
     def _most(self, values: NDArray[np.float64]) -> float:
-        """The largest mean: records that must count, and of the others the largest, as long as that helps."""
+        """Return the largest possible mean: of records that must count, and of others with large numbers."""
         if not len(values):
             return float("nan")
         must = self.counts[self.sure] @ values[self.sure]
@@ -84,7 +81,7 @@ class Limits:
         return float(max(*found, (sums / sizes).max(initial=-np.inf)))
 
     def variance(self) -> tuple[float, float]:
-        """The least and (an upper bound of) the most, over centres: the variance is the least mean square about one."""
+        """Return the smallest variance and an upper bound of the largest."""
         if not len(self.low):
             return float("nan"), float("nan")
         if not self.sure.all():
@@ -117,9 +114,9 @@ def _at(values: NDArray[np.float64], counts: NDArray[np.float64], level: float) 
 
 
 def _reach(
-    records: Records, place: int, admitted: NDArray[np.bool_], amounts: NDArray[np.float64] | None
+    records: Records, place: int, admitted: NDArray[np.bool_], ends: tuple[NDArray, NDArray] | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
-    """Of every cell: may it be an admitted value, must it, and the smallest and largest number of those it may be."""
+    """Return for every cell whether it may be or must be an admitted value, and the range of its numbers."""
     axis = records.scores[place].axis
     cells = len(axis.distinct[0])
     if axis.d == 1:
@@ -129,15 +126,16 @@ def _reach(
     starts = bounds[:-1]
     inside = admitted[value]
     some, every = np.logical_or.reduceat(inside, starts), np.logical_and.reduceat(inside, starts)
-    if amounts is None:
+    if ends is None:
         return some, every, np.zeros(cells), np.zeros(cells)
-    least = np.minimum.reduceat(np.where(inside, amounts[value], np.inf), starts)
-    most = np.maximum.reduceat(np.where(inside, amounts[value], -np.inf), starts)
+    least = np.minimum.reduceat(np.where(inside, ends[0][value], np.inf), starts)
+    most = np.maximum.reduceat(np.where(inside, ends[1][value], -np.inf), starts)
     return some, every, np.where(some, least, 0.0), np.where(some, most, 0.0)
 
 
-def _whole(records: Records, inside: Product, of: Variable) -> float | None:
-    """The sum of all numbers where nothing but a column of groups is asked for, all of whose records are there."""
+def _whole(records: Records, inside: Product, of: Variable) -> tuple[float, float] | None:
+    """Return the smallest and largest sum of all numbers if only a column of groups is requested, with all its
+    records."""
     statement = records.scores[of.axis].axis.statement
     if records.weights is not None:  # which of a group's records has which weight is not known
         return None
@@ -146,12 +144,13 @@ def _whole(records: Records, inside: Product, of: Variable) -> float | None:
     if of.axis in inside and not (inside[of.axis] > 0).all():
         return None
     totals = statement.table.totals
-    return float(totals @ of.amounts) if totals.sum() == records.counts.sum() else None
+    low, high = of.ends
+    return (float(totals @ low), float(totals @ high)) if totals.sum() == records.counts.sum() else None
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """Expected records of every combination of the values that the columns asked for tell apart."""
+    """The expected records of every combination of the requested columns, as `estimate` gives them."""
 
     table: NDArray[np.float64]
     places: Sequence[int]
@@ -160,29 +159,8 @@ class Expected:
     """A base value for every place along a dimension."""
     assumes: str
 
-    @classmethod
-    def of(cls, records: Records, base: Product, variables: Sequence[Variable]) -> Expected:
-        from noren.estimates.counts.tabulate import tabulate
-
-        places = list(dict.fromkeys([*(variable.axis for variable in variables), *base]))
-        axes, first = [], []
-        for place in places:
-            axis = records.scores[place].axis
-            told = [variable.groups for variable in variables if variable.axis == place]
-            told += [base[place].astype(np.int64)] if place in base else []
-            atoms = row_numbers(told, axis.d)
-            size = int(atoms.max(initial=0)) + 1
-            one = np.zeros(size, np.int64)
-            one[atoms] = np.arange(axis.d)
-            axes.append(replace(axis, groups=atoms, n_groups=size))
-            first.append(one)
-        found = tabulate(axes, weights=records.weights)
-        return cls(
-            found.counts / (1.0 if records.weights is None else records.weights.unit), places, first, found.assumes
-        )
-
     def totals(self, functions: Sequence[Product]) -> Totals:
-        """Sums of functions, which nothing random stands behind."""
+        """Return sums of functions of exact cells, without random error."""
         values = []
         for function in functions:
             rest = self.table
@@ -197,7 +175,7 @@ Factor = tuple[int, NDArray[np.float64]]
 
 
 def times(*parts: Product | Factor) -> Product:
-    """The product of functions; factors of one column are multiplied."""
+    """Return the product of functions; factors of one column are multiplied."""
     out: dict[int, NDArray[np.float64]] = {}
     for part in parts:
         for place, factor in [part] if isinstance(part, tuple) else part.items():
@@ -207,7 +185,7 @@ def times(*parts: Product | Factor) -> Product:
 
 @dataclass(frozen=True)
 class Found:
-    """One number with its error: at `level` it lies between low and high, or certainly where nothing is random."""
+    """A number with its error: at `level` it is between low and high, or certainly if nothing is random."""
 
     value: float
     std_error: float
@@ -218,7 +196,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The records a question is about: the cells, the conditions on hidden columns, and by which groups."""
+    """The records of a question: the cells, the conditions on hidden columns, and the groups."""
 
     records: Records
     base: Product
@@ -227,6 +205,8 @@ class Sample:
     level: float
     population: bool
     margins: Sequence[PlacedMargin] = ()
+    expect: Callable[[], Expected] | None = None
+    """Works out what is expected of generalised values and groups, which have no scores."""
 
     @property
     def z(self) -> float:
@@ -234,18 +214,19 @@ class Sample:
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
-        """Every combination of labels of the columns that split the records."""
+        """Return every combination of labels of the columns that split the records."""
         return list(product(*(range(len(variable.labels)) for variable in self.by)))
 
     def within(self, group: Sequence[int]) -> Product:
-        """1 for the records of one group that meet the conditions."""
+        """Return 1 for the records of one group that meet the conditions."""
         own = [(variable.axis, variable.indicator(label)) for variable, label in zip(self.by, group, strict=True)]
         return times(self.base, *own)
 
     @cached_property
     def expected(self) -> Expected:
-        """What is expected of general values and groups, which have no scores."""
-        return Expected.of(self.records, self.base, [*self.of, *self.by])
+        """Return the expected values of generalised values and groups."""
+        assert self.expect is not None
+        return self.expect()
 
     def totals(self, functions: Sequence[Product]) -> Totals:
         if self.records.is_coarse:
@@ -255,13 +236,13 @@ class Sample:
         return self.records.totals(functions, population=self.population)
 
     def limits(self, inside: Product, of: Variable) -> Limits | None:
-        """Hard bounds, where a coarse cell takes part."""
+        """Return hard bounds if a coarse cell is involved."""
         return Limits.of(self.records, inside, of) if self.records.is_coarse else None
 
     def normal(
         self, value: float, variance: float, records: float, within: tuple[float, float] = (-np.inf, np.inf)
     ) -> Found:
-        """A number with its interval, as far as that is possible; the number itself stays unbiased."""
+        """Return a number with its interval, clipped to possible values; the number itself stays unbiased."""
         error = sqrt(variance)
         low, high = np.clip([value - self.z * error, value + self.z * error], *within)
         return Found(value, error, float(low), float(high), records)
@@ -287,12 +268,12 @@ def _counted(count: float, variance: float) -> bool:
 
 
 def _bounded(found: Found, limits: tuple[float, float] | None) -> Found:
-    """A number that nothing random stands behind has no standard error; its ends are hard bounds."""
+    """Return a number without a standard error, because nothing is random; its ends are hard bounds."""
     return found if limits is None else replace(found, std_error=np.nan, low=limits[0], high=limits[1])
 
 
 def means(sample: Sample, of: Variable) -> list[Found]:
-    """The mean of a column in every group."""
+    """Return the mean of a column in every group."""
     return [_mean(sample, of, sample.within(group)) for group in sample.groups]
 
 
@@ -310,7 +291,7 @@ def _mean(sample: Sample, of: Variable, inside: Product) -> Found:
 
 
 def variances(sample: Sample, of: Variable) -> list[Found]:
-    """The variance (over n - 1) of a column in every group."""
+    """Return the variance (with n - 1) of a column in every group."""
     return [_variance(sample, of, sample.within(group)) for group in sample.groups]
 
 
@@ -330,7 +311,7 @@ def _variance(sample: Sample, of: Variable, inside: Product) -> Found:
 
 
 def contrasts(sample: Sample, of: Variable, against: int, *, ratio: bool) -> list[Found]:
-    """Every group's mean less (or over) that of one group."""
+    """Return the difference (or ratio) of every group's mean and that of one group."""
     base = sample.within(sample.groups[against])
     out = []
     for place, group in enumerate(sample.groups):
@@ -352,8 +333,44 @@ def contrasts(sample: Sample, of: Variable, against: int, *, ratio: bool) -> lis
     return out
 
 
+def standardized(sample: Sample, of: Variable, over: Variable, standard: Sequence[float] | None) -> list[Found]:
+    """Return every group's mean, with the records of `over` distributed as in the standard, by default as all
+    records."""
+    out, labels = [], range(len(over.labels))
+    for group in sample.groups:
+        inside = sample.within(group)
+        strata = [times(inside, (over.axis, over.indicator(label))) for label in labels]
+        every = [times(sample.base, (over.axis, over.indicator(label)), (of.axis, of.known)) for label in labels]
+        parts = [part for stratum in strata for part in _mean_parts(of, stratum)]
+        totals = sample.totals([*parts, *every])
+        counts, sums, whole = (
+            totals.value[: len(parts) : 2],
+            totals.value[1 : len(parts) : 2],
+            totals.value[len(parts) :],
+        )
+        errors = np.sqrt(np.maximum(np.diag(totals.cov)[: len(parts) : 2], 0.0))
+        weight = np.asarray(whole if standard is None else standard, np.float64)
+        weight = np.where(weight > 0, weight, 0.0)
+        if not weight.any() or (weight > 0)[(counts < 1) | (counts <= FEW * errors)].any():
+            out.append(EMPTY)
+            continue
+        used = weight > 0
+        means_of = np.divide(sums, counts, out=np.zeros_like(sums), where=used)
+        share = weight / weight.sum()
+        value = float(share @ means_of)
+        gradient = np.zeros(len(totals.value))
+        gradient[1 : len(parts) : 2][used] = share[used] / counts[used]
+        gradient[: len(parts) : 2][used] = -share[used] * means_of[used] / counts[used]
+        if standard is None:
+            gradient[len(parts) :] = np.where(used, (means_of - value) / weight.sum(), 0.0)
+        possible = of.amounts[of.known > 0]
+        within = float(possible.min()), float(possible.max())
+        out.append(sample.normal(value, totals.variance(gradient), float(counts.sum()), within))
+    return out
+
+
 def _apart(found: Found, sample: Sample, of: Variable, group: Sequence[int], against: int) -> Found:
-    """Hard bounds of a difference: the ends that are furthest apart."""
+    """Return hard bounds of a difference."""
     one, two = (sample.limits(sample.within(each), of) for each in (group, sample.groups[against]))
     if one is None or two is None:
         return found
@@ -362,7 +379,7 @@ def _apart(found: Found, sample: Sample, of: Variable, group: Sequence[int], aga
 
 
 def _over(found: Found, sample: Sample, of: Variable, group: Sequence[int], against: int) -> Found:
-    """Hard bounds of a ratio of means that are not negative; everything where the lower may be zero."""
+    """Return hard bounds of a ratio of nonnegative means; unbounded if the denominator may be zero."""
     one, two = (sample.limits(sample.within(each), of) for each in (group, sample.groups[against]))
     if one is None or two is None:
         return found
@@ -371,7 +388,7 @@ def _over(found: Found, sample: Sample, of: Variable, group: Sequence[int], agai
 
 
 def _ratio(sample: Sample, totals: Totals, a: float, b: float, first: NDArray, second: NDArray, count: float) -> Found:
-    """By Fieller: the ratios that are not ruled out; infinite ends where the lower mean may be zero."""
+    """Return Fieller's interval of a ratio; infinite ends if the denominator may be zero."""
     z2, value = sample.z**2, a / b if b else np.nan
     vaa, vbb = totals.variance(first), totals.variance(second)
     vab = float(first @ totals.cov @ second)
@@ -384,7 +401,7 @@ def _ratio(sample: Sample, totals: Totals, a: float, b: float, first: NDArray, s
 
 
 def correlations(sample: Sample, one: Variable, two: Variable) -> list[Found]:
-    """Pearson's correlation in every group; the interval is Fisher's."""
+    """Return Pearson's correlation in every group, with Fisher's interval."""
     return [_correlation(sample, one, two, sample.within(group)) for group in sample.groups]
 
 
@@ -418,7 +435,7 @@ def _correlation(sample: Sample, one: Variable, two: Variable, inside: Product) 
 
 
 def quantiles(sample: Sample, of: Variable, level: float) -> list[Found]:
-    """The value below which this share of a group's records lies. Inside a bin records are spread evenly."""
+    """Return the value below which this share of a group's records is; records are evenly spread inside a bin."""
     if not 0 < level < 1:
         raise QueryError(f"q={level} is not a share between 0 and 1.", hint="0.5 is the median.")
     return [_quantile(sample, of, sample.within(group), level) for group in sample.groups]
@@ -454,7 +471,7 @@ def _quantile(sample: Sample, of: Variable, inside: Product, level: float) -> Fo
 def _not_ruled_out(
     share: NDArray[np.float64], error: NDArray[np.float64], own: NDArray[np.float64], level: float, wanted: float
 ) -> NDArray[np.bool_]:
-    """Of values with these shares up to them: whether the quantile may be there.
+    """Return which values may be the quantile, given the cumulative shares.
 
     It is at a value where the share before it is below the level and the share up to it is not. Whether that may be is
     two tests, of which one can fail alone where the two shares are far apart: how far is known but for the error of a
@@ -467,8 +484,8 @@ def _not_ruled_out(
 
 
 def _one_or_two_sided(apart: NDArray[np.float64], wanted: float) -> NDArray[np.float64]:
-    """How many standard errors to allow on either side of an interval of this width, so that each of its points is
-    covered as often as wanted: those of a two-sided test for a width of 0, of a one-sided one for a large width."""
+    """Return how many standard errors an interval of this width needs on either side to cover each of its points as
+    required: those of a two-sided test for width 0, of a one-sided test for large widths."""
     from scipy.special import ndtr
 
     low = np.full(apart.shape, NormalDist().inv_cdf(wanted))
@@ -481,7 +498,7 @@ def _one_or_two_sided(apart: NDArray[np.float64], wanted: float) -> NDArray[np.f
 
 
 def _shares(sample: Sample, there: Product, parts: Sequence[Product]) -> tuple[NDArray, NDArray, float]:
-    """The share of each part among the records that are there, with standard errors."""
+    """Return the share of each part among the nonmissing records, with standard errors."""
     values, errors, count = [], [], 0.0
     whole = sample.totals([there])
     if not _counted(float(whole.value[0]), float(whole.cov[0, 0])):
@@ -496,14 +513,14 @@ def _shares(sample: Sample, there: Product, parts: Sequence[Product]) -> tuple[N
 
 
 def _rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest numbers that never fall."""
+    """Return the nearest nondecreasing numbers."""
     from scipy.optimize import isotonic_regression
 
     return np.asarray(isotonic_regression(values, weights=weights).x)
 
 
 def _crossing(edges: NDArray[np.float64], share: NDArray[np.float64], level: float) -> float:
-    """Where a rising line through the shares at the edges reaches the level."""
+    """Return where a rising line through the shares at the edges reaches the level."""
     place = int(np.argmax(share >= level - 1e-12)) if (share >= level - 1e-12).any() else len(share) - 1
     if place == 0:
         return float(edges[0])
@@ -513,6 +530,6 @@ def _crossing(edges: NDArray[np.float64], share: NDArray[np.float64], level: flo
 
 
 def labels_of(sample: Sample) -> Iterable[tuple[str, ...]]:
-    """The labels of every group, in the order of results."""
+    """Return the labels of every group, in the order of results."""
     for group in sample.groups:
         yield tuple(variable.labels[label] for variable, label in zip(sample.by, group, strict=True))

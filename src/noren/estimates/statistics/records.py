@@ -12,8 +12,10 @@ q(R, .) M^-1 f. It is unbiased whatever pi is; pi is the column's own estimated 
 no set weighs too much. Where the sets are too many to be summed over, the inclusion matrix is inverted instead, which
 is the same score for an even prior.
 
-The score of an exact cell is f of its value. A coarse cell (a general value, a group) has no design: its score is the
-mean of f over what it leaves possible, spread evenly or as the group's table counts, and that is an assumption.
+The score of an exact cell is f of its value. A coarse cell (a generalised value, a group) has no design: its score is
+the mean of f over what it leaves possible, spread evenly or as the group's table counts, and that is an assumption.
+
+What a column's values are to a computation: numbers, groups, or the indicator of one value.
 """
 
 from __future__ import annotations
@@ -30,7 +32,107 @@ from numpy.typing import NDArray
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.rows import distinct_rows, row_numbers
+from noren.schema.domain import MISSING, OTHER, Domain, end_labels
+from noren.schema.extents import kind_of
+from noren.schema.hierarchy import value_text
+from noren.schema.kinds import NUMERIC, as_number
 from noren.statements import Likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A requested column: its axis, and the label of every base value of that axis.
+
+    `numbers` are what the labels stand for, NaN where a label is no number (missing, other); None for a column of
+    names. `edges` are given where labels are bins, in order.
+    """
+
+    name: str
+    axis: int
+    labels: tuple[str, ...]
+    groups: NDArray[np.int64]
+    numbers: NDArray[np.float64] | None = None
+    edges: NDArray[np.float64] | None = None
+    note: str = ""
+    is_share: bool = False
+    """Asked for as "column=value", which no table has along a side."""
+
+    @property
+    def known(self) -> NDArray[np.float64]:
+        """Return 1 for base values that have a number (or, for categories, that are not missing)."""
+        if self.numbers is not None:
+            return np.isfinite(self.numbers)[self.groups].astype(np.float64)
+        there = np.array([label != MISSING for label in self.labels])
+        return there[self.groups].astype(np.float64)
+
+    @property
+    def amounts(self) -> NDArray[np.float64]:
+        """Return the number of every base value, 0 if there is none; raise if the column holds categories."""
+        if self.numbers is None:
+            raise QueryError(
+                f"{self.name!r} holds no numbers.",
+                hint=f"Ask for a share: {self.name + '=' + self.labels[0]!r}; or give numbers: "
+                f"values={{{self.name!r}: {{{self.labels[0]!r}: 0, ...}}}}.",
+            )
+        return np.nan_to_num(self.numbers, nan=0.0)[self.groups]
+
+    @property
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the range of every base value: the ends of a bin, otherwise the number itself twice."""
+        if self.edges is None:
+            return self.amounts, self.amounts
+        low, high = np.zeros(len(self.labels)), np.zeros(len(self.labels))
+        low[: len(self.edges) - 1], high[: len(self.edges) - 1] = self.edges[:-1], self.edges[1:]
+        return low[self.groups], high[self.groups]
+
+    def indicator(self, label: int) -> NDArray[np.float64]:
+        return np.asarray((self.groups == label).astype(np.float64))
+
+
+def numbers_of(
+    name: str, domain: Domain, declared: Mapping[object, float] | None = None
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, str]:
+    """Return the numbers of a domain's values, the edges of its bins, and a remark on how they were chosen."""
+    if declared is not None:
+        return _declared(name, domain, declared), None, f"values of {name!r} count as the given numbers"
+    if domain.measure is not None and kind_of(domain.measure) not in NUMERIC:
+        return None, None, ""  # the edges are days, seconds or codes: a mean of them is no number of the column
+    if domain.edges is not None:
+        edges = np.asarray(domain.edges, np.float64)
+        out = np.full(len(domain), np.nan)
+        with np.errstate(invalid="ignore"):
+            out[: len(edges) - 1] = (edges[:-1] + edges[1:]) / 2
+        if not np.isfinite(edges).all():
+            raise QueryError(
+                f"{name!r} has an open interval, which has no midpoint.",
+                hint=f"Give a number for each interval: values={{{name!r}: {{{domain.values[0]!r}: 9.5, ...}}}}.",
+            )
+        return out, edges, f"an interval of {name!r} counts as its midpoint"
+    if domain.has_ends:
+        ends = {label: end for end, label in end_labels(domain.top, domain.bottom)}
+        return _read(domain, ends), None, f"an open interval of {name!r} counts as its finite end"
+    if domain.kind == "boolean":
+        return np.array([1.0 if v == "true" else 0.0 if v == "false" else np.nan for v in domain.values]), None, ""
+    if domain.kind in NUMERIC or domain.text_kind in NUMERIC:
+        return _read(domain, {}), None, ""
+    return None, None, ""
+
+
+def _read(domain: Domain, ends: Mapping[str, float]) -> NDArray[np.float64]:
+    special = (MISSING, OTHER)
+    return np.array(
+        [np.nan if v in special else ends[v] if v in ends else as_number(v, "number") for v in domain.values]
+    )
+
+
+def _declared(name: str, domain: Domain, declared: Mapping[object, float]) -> NDArray[np.float64]:
+    given = {value_text(value): float(number) for value, number in declared.items()}
+    if unknown := [value for value in given if value not in domain.index]:
+        raise QueryError(f"{name!r} has no value {unknown[0]!r}.", hint=f"It has {', '.join(domain.values[:12])}.")
+    if lacking := [value for value in domain.plain if value not in given]:
+        raise QueryError(f"{lacking[0]!r} of {name!r} has no number.", hint="Give a number for every value.")
+    return np.array([given.get(value, np.nan) for value in domain.values])
+
 
 MOST_SETS = 50_000
 """Sets of a design over which its scores are made for the column's own margin."""
@@ -43,7 +145,7 @@ LOST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AxisScores:
-    """The scores of the different cells of one column, and every record's cell among them."""
+    """The scores of the distinct cells of one column, and every record's cell."""
 
     axis: Axis
 
@@ -57,7 +159,7 @@ class AxisScores:
 
     @cached_property
     def cells(self) -> int:
-        """How many different cells there are."""
+        """Return the number of distinct cells."""
         return len(self.axis.distinct[0])
 
     @cached_property
@@ -65,7 +167,7 @@ class AxisScores:
         return self.axis.rows
 
     def of(self, functions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(cells, k): the scores of k functions, given as columns over the base values."""
+        """Return a (cells, k) array: the scores of k functions, given as columns over the base values."""
         axis = self.axis
         if axis.d == 1:
             return np.repeat(functions, self.cells, axis=0)
@@ -83,7 +185,7 @@ class AxisScores:
 
     @cached_property
     def _spread(self) -> Likelihood:
-        """P(value | cell) of coarse cells: as the group's table counts, or evenly over what a node covers."""
+        """Return P(value | cell) of coarse cells: by the group's table, or evenly over the values of a node."""
         rows, statement = self._rows, self.axis.statement
         if statement.table is not None:
             weight = rows.weight * statement.table.totals[rows.value]
@@ -112,24 +214,25 @@ class AxisScores:
                 f"Some sets of {axis.name!r} cannot come from its design ({axis.design.title}).",
                 hint="Ask the holder for the release again.",
             )
-        return (_summed(extra, solved) + rows.floor * solved.sum(axis=0)) / whole[:, None]
+        return np.asarray((_summed(extra, solved) + rows.floor * solved.sum(axis=0)) / whole[:, None])
 
     def _by_inclusion(self, functions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for an even prior, from P(u in R | v): closed for uniform decoys, by the design's inverse else."""
+        """Return the scores for an even prior from P(u in R | v): closed for uniform decoys, otherwise by the design's
+        inverse."""
         design = self.axis.design
         rows = self._rows
         inside = Likelihood(rows.bounds, rows.value, np.ones(len(rows.value)))
         inverse = getattr(design.inversion, "inverse", None)
         if inverse is None:
             chance, gap = design.p_other, design.p_gap  # type: ignore[attr-defined]
-            return (_summed(inside, functions) - chance * functions.sum(axis=0)) / gap
+            return np.asarray((_summed(inside, functions) - chance * functions.sum(axis=0)) / gap)
         solved = inverse.T @ functions
         self._demand(design.inclusion_matrix() @ solved, functions)
         return _summed(inside, solved)
 
     @cached_property
     def _efficient(self) -> tuple[NDArray, NDArray, NDArray] | None:
-        """M, its inverse and the prior; None where there are too many sets, or only one score is unbiased."""
+        """Return M, its inverse and the prior; None if there are too many sets, or only one score is unbiased."""
         design = self.axis.design
         if design.eta < 2 or comb(design.d, design.eta) > MOST_SETS:
             return None
@@ -155,7 +258,7 @@ class AxisScores:
 
     @cached_property
     def margin(self) -> NDArray[np.float64]:
-        """The column's own shares, by EM over its different cells."""
+        """Return the column's own shares, by EM over its distinct cells."""
         rows, counts = self._rows, np.bincount(self.ids, minlength=len(self._rows)).astype(np.float64)
         shares = np.full(self.axis.d, 1 / self.axis.d)
         extra, owner = rows.weight - rows.floor, rows.owner
@@ -178,13 +281,13 @@ class AxisScores:
     def _lost(self) -> QueryError:
         axis = self.axis
         return QueryError(
-            f"The sets of {axis.name!r} (l = {axis.design.eta} of {axis.d} values) do not determine what is asked.",
+            f"The sets of {axis.name!r} (l = {axis.design.eta} of {axis.d} values) do not determine the answer.",
             hint=f"`release.estimate({axis.name!r})` gives bounds.",
         )
 
 
 def _summed(rows: Likelihood, functions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(cells, k): sums of weight times function over the entries of every row."""
+    """Return a (cells, k) array: the sum of weight times function over the entries of every row."""
     from scipy.sparse import csr_array
 
     matrix = csr_array((rows.weight, rows.value, rows.bounds), (len(rows.bounds) - 1, len(functions)))
@@ -204,13 +307,13 @@ class Totals:
     records: float
 
     def variance(self, gradient: NDArray[np.float64]) -> float:
-        """Of a smooth function of the totals with this gradient."""
+        """Return the variance of a smooth function of the totals with this gradient."""
         return max(float(gradient @ self.cov @ gradient), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The different tuples of cells of some columns, and how often each occurs.
+    """The distinct tuples of cells of some columns, with their counts.
 
     With survey weights, whose mean is 1, `counts` are their sums and `squares` the sums of their squares: every record
     brings its own error, so that variances go by the latter.
@@ -247,14 +350,15 @@ class Records:
         return any(not each.axis.is_exact for each in self.scores)
 
     def score(self, function: Product) -> NDArray[np.float64]:
-        """The score of every different tuple."""
+        """Return the score of every distinct tuple."""
         out = np.ones(len(self.counts))
         for place, factor in function.items():
             out = out * self.scores[place].of(factor[:, None])[self.ids[:, place], 0]
         return out
 
     def totals(self, functions: Sequence[Product], *, population: bool) -> Totals:
-        """Sums over the records. Of the original table only what is drawn is random; of a population people are too.
+        """Return sums over the records. For the original table only the draws are random; for a population people are
+        too.
 
         The error of a record is s(R) - f(v), whose variance E[s^2 | v] - f(v)^2 has s^2 less the score of f^2 as its
         own unbiased estimate. All covariances allow for several records of a person.

@@ -1,4 +1,4 @@
-"""The best level vector, proven: every other is tested, ruled out by one that is not, or too lossy in any case.
+"""The proven best level vector: every other is tested, excluded by a tested one, or has a larger loss.
 
 A class-wise requirement that holds at a level vector holds at every more general one, because classes only merge.
 Leaving a quasi-identifier out of a table is the same as raising it to its root, so Incognito's passes over ever
@@ -20,10 +20,7 @@ from numpy.typing import NDArray
 
 from noren.engines import Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
-from noren.methods.incognito.kernels import next_open
-from noren.methods.incognito.lattice import Lattice, Levels
-from noren.methods.incognito.losses import OF_CLASSES
-from noren.methods.incognito.reach import shortfalls
+from noren.methods.incognito.lattice import OF_CLASSES, Lattice, Levels
 from noren.methods.requirements import Compiled
 from noren.schema.nodes import Tree
 
@@ -55,19 +52,17 @@ def best_full_domain(
     suppression: float = 0.0,
     weights: Mapping[str, float] | None = None,
 ) -> FullDomain:
-    """The level vector of least loss whose failing classes hold at most a share `suppression` of the records.
+    """Return the level vector of smallest loss whose failing classes have at most a share `suppression` of the records.
 
-    Raises RequirementNotMet where there is none, with what the whole table as one class reaches.
+    Raises RequirementNotMet where there is none.
     """
-    limit = int(suppression * table.records + 1e-9)
+    limit = int(suppression * table.n + 1e-9)
     lattice = Lattice(table, compiled, loss, limit, weights or {})
     search = _Search(lattice)
     search.run()
     if search.levels is None:
-        reasons = shortfalls(table, compiled)
-        dropping = f" with at most {limit:,} of {table.n:,} records dropped" if limit else ""
-        hint = "Ask for what is reachable" + ("." if limit else ", or allow suppression.")
-        raise RequirementNotMet(f"no generalisation meets the requirements{dropping}: {reasons}", hint=hint)
+        most = f" with at most {limit:,} of {table.n:,} records suppressed" if limit else ""
+        raise RequirementNotMet(f"no generalisation meets the requirements{most}.", hint="Allow more suppression.")
     keep, classes = lattice.published(search.levels)
     names = dict(zip(table.quasi, search.levels, strict=True))
     trees = dict(zip(table.quasi, lattice.trees, strict=True))
@@ -97,7 +92,7 @@ def fixed_full_domain(
     suppression: float = 0.0,
     weights: Mapping[str, float] | None = None,
 ) -> FullDomain:
-    """The level vector of least loss that has the given levels; the other columns are searched.
+    """Return the level vector of smallest loss with the given levels; other columns are searched.
 
     Raises RequirementNotMet where none can be published, with how many records are in classes that fail.
     """
@@ -107,18 +102,18 @@ def fixed_full_domain(
         height = lattice.trees[table.quasi.index(name)].height
         if level > height:
             where, message = f"method.levels.{name}", f"level {level} is above the highest, {height}."
-            raise PolicyError([Problem(where, message, f"Levels of {name!r} are 0 to {height}.")])
+            raise PolicyError([Problem(where, message, f"Choose a level of {name!r} from 0 to {height}.")])
     found = _ranked(lattice, table.quasi, fixed, 1)
     trees = dict(zip(table.quasi, lattice.trees, strict=True))
     if not found:
         top = tuple(fixed.get(name, tree.height) for name, tree in trees.items())
         lost = lattice.test(top).dropped
-        others = "" if len(fixed) == len(trees) else ", all others at their roots"
+        others = "" if len(fixed) == len(trees) else ", with all others at their roots"
         text = ", ".join(f"{name} {level}" for name, level in fixed.items())
         raise RequirementNotMet(
-            f"the levels {text} do not hold{others}: {lost:,} of {table.n:,} records are in classes that fail, "
-            f"{limit:,} may be dropped.",
-            hint="Raise a level, allow suppression, or see what holds: noren compare --levels.",
+            f"the levels {text} do not meet the requirements{others}: {lost:,} of {table.n:,} records are in "
+            f"classes that fail, and {limit:,} may be suppressed.",
+            hint="Raise a level, allow suppression, or list working levels with noren compare --levels.",
         )
     best = found[0]
     levels = tuple(best.levels.values())
@@ -134,13 +129,13 @@ def best_levels(
     weights: Mapping[str, float] | None = None,
     count: int = 10,
 ) -> list[LevelVector]:
-    """The level vectors of least loss that can be published, the best first."""
+    """Return the level vectors of smallest loss that can be published."""
     limit = int(suppression * table.n + 1e-9)
     return _ranked(Lattice(table, compiled, loss, limit, weights or {}), table.quasi, {}, count)
 
 
 def _ranked(lattice: Lattice, names: Sequence[str], fixed: Mapping[str, int], count: int) -> list[LevelVector]:
-    """In the order of a lower bound of their losses, until no other can be among the best `count`.
+    """Test vectors in the order of a lower bound of their losses, until the best `count` are known.
 
     A loss of classes has no bound that is known beforehand: then all vectors are tested that no failure rules out.
     """
@@ -208,7 +203,7 @@ class _Search:
             self._settle(self.levels)
 
     def _test(self, levels: Levels) -> bool:
-        """Test a level vector, note what follows for others, and say whether it can be published."""
+        """Test a level vector, record what follows for others, and return whether it can be published."""
         found = self.lattice.test(levels)
         limit = self.lattice.limit
         up = tuple(slice(level, None) for level in levels)
@@ -229,7 +224,7 @@ class _Search:
         return True
 
     def _descend(self) -> None:
-        """From the roots down, as long as the loss falls: a first level vector to compare with."""
+        """Descend from the roots as long as the loss falls, to find a first candidate."""
         levels = self.top
         if not self._test(levels):
             return
@@ -242,7 +237,7 @@ class _Search:
                 return
 
     def _pass_over_subsets(self, size: int) -> None:
-        """Level vectors with all but `size` columns at their roots, from the bottom up."""
+        """Test level vectors with all but `size` columns at their roots, from the bottom up."""
         for columns in combinations(range(len(self.top)), size):
             heights = product(*(range(self.lattice.bottom.levels[i], self.top[i]) for i in columns))
             for some in sorted(heights, key=sum):
@@ -254,24 +249,34 @@ class _Search:
                     self._test(one)
 
     def _test_the_rest(self) -> None:
-        """All that is open and could be better. A loss of cells starts with the lossiest, which rule out most."""
+        """Test all open vectors that could be better, those with the largest loss first, because they exclude most."""
         if self.lattice.loss in OF_CLASSES:
             order = self._by_subset()
         else:
             order = np.argsort(-self.lattice.means.ravel(), kind="stable")
-        closed, bound = self.closed.reshape(-1), self.bound.reshape(-1)
         often = 16 + self.closed.size // 20_000
         at = -1
         for step in range(self.closed.size):
-            at = next_open(order, at + 1, closed, bound, self.best)
+            at = self._next_open(order, at + 1)
             if at == len(order):
                 return
             if step % often == 0:
                 self._raise_bottom()
             self._test(tuple(int(level) for level in np.unravel_index(order[at], self.closed.shape)))
 
+    def _next_open(self, order: NDArray[np.int64], start: int) -> int:
+        """Return the first position from `start` whose vector is open and could be better than the best."""
+        closed, bound, step = self.closed.reshape(-1), self.bound.reshape(-1), 64
+        while start < len(order):
+            part = order[start : start + step]
+            found = np.flatnonzero(~closed[part] & (bound[part] < self.best))
+            if len(found):
+                return start + int(found[0])
+            start, step = start + step, 2 * step
+        return len(order)
+
     def _settle(self, levels: Levels) -> None:
-        """Down again where that costs nothing: a column that says nothing in any case stays as it is."""
+        """Lower columns whose level does not change the loss."""
         lattice = self.lattice
         lattice.bottom = lattice.everyone
         for one in self._one_below(levels):
@@ -282,18 +287,18 @@ class _Search:
                     return self._settle(one)
 
     def _one_below(self, levels: Levels) -> list[Levels]:
-        """The level vectors directly below, the least lossy first."""
+        """Return the level vectors directly below, the smallest loss first."""
         below = [(*levels[:i], h - 1, *levels[i + 1 :]) for i, h in enumerate(levels) if h > 0]
         return sorted(below, key=lambda one: float(self.lattice.means[one]))
 
     def _by_subset(self) -> NDArray[np.int64]:
-        """Incognito's order: by number of columns below their roots, then by height."""
+        """Return Incognito's order: by number of columns below their roots, then by height."""
         grid = np.indices(self.closed.shape, np.int16).reshape(len(self.top), -1)
         below = (grid < np.array(self.top)[:, None]).sum(axis=0)
         return np.lexsort((grid.sum(axis=0), below))
 
     def _raise_bottom(self) -> None:
-        """Form later classes from those of the greatest level vector that is below all open ones."""
+        """Form later classes from those of the greatest level vector below all open ones."""
         is_open = ~self.closed & (self.bound < self.best)
         axes = range(is_open.ndim)
         seen = [is_open.any(axis=tuple(a for a in axes if a != i)) for i in axes]

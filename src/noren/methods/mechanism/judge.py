@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Group, Plan, Recode, Records
+from noren.methods.base import FEW_PEOPLE
 from noren.methods.blind import CLASS_SIZE
-from noren.methods.mechanism.cutting import CLEARLY
+from noren.methods.mechanism.refusals import CLEARLY
 from noren.methods.mechanism.rule import Beliefs, Rule
-from noren.methods.mechanism.sight import Sight, placed
+from noren.methods.mechanism.sight import Sight
 from noren.methods.whole_people import one_row_published
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
@@ -27,7 +28,7 @@ CHOSEN = "chosen"
 
 
 def rule_of(name: str, settings: Mapping[str, Any]) -> Rule | None:
-    """The rule of a method as a release names it; None for a method that this version does not know.
+    """Return the rule of a method by its name in a release; None for an unknown method.
 
     settings: as far as they are known, and what the release says. One that says a class size was blind.
     """
@@ -43,12 +44,12 @@ def rule_of(name: str, settings: Mapping[str, Any]) -> Rule | None:
 
 
 def guarding(requirements: Sequence[Model], name: str) -> list[ClassModel]:
-    """The requirements on what classes hold of a secret."""
+    """Return the requirements on a secret in classes."""
     return [m for m in requirements if isinstance(m, ClassModel) and m.about == "columns" and name in m.on]
 
 
 class Replay:
-    """A release beside the original it was made from, replayed by the rule of its method."""
+    """A release beside its original, replayed by the rule of its method."""
 
     def __init__(self, published: Published, table: Records, requirements: Sequence[Model], rule: Rule) -> None:
         if table.people is not None and names_people(published.store):  # classes were made of people
@@ -73,26 +74,28 @@ class Replay:
         return self._found[secret.name]
 
     def truth(self, secret: Statement) -> NDArray[np.int64]:
-        """Everybody's published code of the secret; -1 for one that the release does not list."""
-        return np.asarray(placed(self.table, secret)[self.table.codes[secret.name]])
+        """Return everybody's published code of the secret; -1 for one that the release does not list."""
+        return self.table.published(secret)
 
     def worst(self, secret: Statement) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How much everybody's true secret is believed, and the error of what was simulated of that."""
+        """Return the belief in everybody's true secret, and the error of simulated beliefs."""
         found = self.beliefs(secret)
         return found.of_truth(self.truth(secret)), found.error[found.item]
 
     def believed(self, name: str) -> float:
-        """The largest belief in anybody's true secret, less what simulation may have added."""
+        """Return the largest belief in anybody's true secret, less the simulation error."""
         belief, error = self.worst(self.published.column(name))
         return float((belief - CLEARLY * error).max(initial=0.0))
 
     def certain(self, name: str) -> int:
-        """How many people's secret the rule gives away for certain, or might as far as can be shown."""
+        """Return how many people's secret the rule discloses for certain, or may disclose."""
+        if self.rule.silent or self.table.n <= FEW_PEOPLE:
+            return 0 if self.rule.silent else self.table.n
         secret = self.published.column(name)
-        return 0 if self.rule.silent else int(self.rule.certain(self.sight(secret), self.truth(secret)).sum())
+        return int(self.rule.certain(self.sight(secret), self.truth(secret)).sum())
 
     def verdict(self, model: Model, name: str) -> Verdict:
-        """The verdict on one column of a requirement. A simulated belief must exceed the limit clearly.
+        """Return the verdict on one column of a requirement. A simulated belief must clearly exceed the limit.
 
         Where the rule knows no bound, what is believed may be anything.
         """
@@ -102,7 +105,7 @@ class Replay:
         breaches = int((least > model.required + 1e-9).sum()) if self.rule.bounded else self.table.n
         said = f"believes nobody's secret above {achieved:.4g}"
         if not self.rule.bounded:
-            said = f"believes somebody's secret with {least.max(initial=0.0):.4g} at least, and no bound is known"
+            said = f"believes somebody's secret with at least {least.max(initial=0.0):.4g}; no upper bound is known"
         return Verdict(
             model=model.model,
             column=name,
@@ -112,12 +115,12 @@ class Replay:
             basis="the original",
             records=self.table.n,
             breaches=breaches,
-            statement=f"whoever knows the method {said}: {self.rule.says}",
+            statement=f"somebody who knows the method {said}: {self.rule.says}",
         )
 
 
 def published_of(table: Records, plan: Plan) -> Published:
-    """What a plan would publish of the columns that decide, in the order of the records."""
+    """Return what a plan would publish of the columns of classes, in the order of the records."""
     keep = np.ones(table.n, bool) if plan.keep is None else plan.keep
     statements: list[Statement] = []
     cells: dict[str, Cells] = {}

@@ -1,4 +1,4 @@
-"""Moved people: a group keeps what the requirement permits, and records of too common secrets move on.
+"""Moved people: a group keeps what the requirement permits, and records of too frequent secrets move on.
 
 Whoever knows how many people the group had sees how many left. What stayed shows which secret was too common: the
 ones that cannot be put back without breaking the requirement. So those who left have one of these, often the only one.
@@ -7,12 +7,14 @@ ones that cannot be put back without breaking the requirement. So those who left
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.methods.mechanism.rule import Beliefs, Left, Rule
 from noren.methods.mechanism.sight import Sight, normal
+from noren.methods.mechanism.skips import join_residue
 
 DRAWS = 4_000
 LARGEST = 24
@@ -21,28 +23,29 @@ LARGEST = 24
 
 @dataclass(frozen=True)
 class Moves(Rule):
-    """Groups close from the most precise to the most general, each without its too common secrets.
+    """The rule of groups that close from the most precise to the most generalised, without too frequent secrets.
 
-    nested: classes of general values are groups as well; otherwise only those of equal quasi-identifiers are, and all
-    others hold what moved out of them. partly: a group may close in part; otherwise it moves as a whole. No bound: that
-    people who moved together have one secret, say, is joined with nothing that later classes hold.
+    nested: classes of generalised values are groups as well; otherwise only those of equal quasi-identifiers are, and
+    all others hold what moved out of them. partly: a group may close in part; otherwise it moves as a whole.
+    along_curve: what moved to the end lies in groups along a Hilbert curve. No bound: that people who moved together
+    have one secret, say, is joined with nothing that later classes hold.
     """
 
     says: str
     nested: bool = False
     partly: bool = True
+    along_curve: bool = False
 
-    @property
-    def bounded(self) -> bool:
-        return False
+    bounded: ClassVar[bool] = False
 
     def beliefs(self, sight: Sight) -> Beliefs:
         flow = _Flow(sight, self.partly)
         flow.run(self._closing(sight))
-        return flow.beliefs()
+        found = flow.beliefs()
+        return join_residue(sight, found) if self.along_curve else found
 
     def _closing(self, sight: Sight) -> NDArray[np.int64]:
-        """The classes that closed by the rule, in their order; the others hold what was left."""
+        """Return the classes that closed by the rule, in order; the others hold the rest."""
         covered = np.bincount(sight.pair_class, minlength=sight.classes)
         precise = (1 / np.maximum(sight.width, 1)).mean(axis=1) if sight.width.shape[1] else np.ones(sight.classes)
         closing = (covered < sight.items) if self.nested else (covered == 1)
@@ -51,7 +54,7 @@ class Moves(Rule):
 
 
 class _Flow:
-    """Where the people of every item went, class by class: expected numbers of every secret."""
+    """The expected movements of the people of every item, class by class, for every secret."""
 
     def __init__(self, sight: Sight, partly: bool) -> None:
         self.sight = sight
@@ -76,7 +79,7 @@ class _Flow:
         self._settle(last)
 
     def _close(self, one: int, items: NDArray[np.int64], leaving: NDArray[np.bool_]) -> None:
-        """A class keeps its rows; who else was in the group left with a secret that was too common."""
+        """Close a class: it keeps its rows; others of the group left with a too frequent secret."""
         sight = self.sight
         stayed, before = sight.counts[one], self.open[items].sum(axis=0)
         fresh = self.fresh[items]
@@ -100,7 +103,7 @@ class _Flow:
         self.fresh[items] = 0.0
 
     def _settle(self, last: NDArray[np.bool_]) -> None:
-        """People of whom nothing stayed anywhere: what is left besides those who left other groups."""
+        """Conclude about people of whom nothing stayed anywhere."""
         sight = self.sight
         waiting = np.flatnonzero(self.fresh > 0)
         if not len(waiting):
@@ -126,7 +129,7 @@ class _Flow:
 
 
 def _leaving(sight: Sight) -> NDArray[np.bool_]:
-    """(classes, values): which secret the last one to leave a class can have had.
+    """Return (classes, values): which secret the last one to leave a class can have had.
 
     It was the commonest then, and with one more of it the class falls short.
     """
@@ -141,7 +144,7 @@ def _leaving(sight: Sight) -> NDArray[np.bool_]:
 
 
 def _why_nobody_stayed(sight: Sight, pool: NDArray[np.float64], n: int, partly: bool) -> NDArray[np.float64]:
-    """(values,): how much likelier than in the pool a secret is in a group of n of whom nobody could stay."""
+    """Return (values,): the likelihood ratio of a secret in a group of n that kept nobody, compared with the pool."""
     rng = np.random.default_rng(n)  # simulation only: nothing of it is published
     drawn = rng.multinomial(n, pool, DRAWS).astype(np.float64)
     best = (drawn > 0).astype(np.float64) if partly else drawn

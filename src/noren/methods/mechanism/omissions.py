@@ -1,4 +1,4 @@
-"""Left-out terms: the cheapest ones go that let a group hold, so a term that could have stayed was never there.
+"""Suppressed terms: a method suppresses the cheapest terms that suffice, so other missing terms were never there.
 
 Whoever knows this reads more in a published set of terms than it says: either nothing is missing, or something that
 would break the requirement on the record's group if it were put back.
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.models.kernels import figures_of, label_beliefs
 from noren.models.term_check import Beliefs as GroupBeliefs
 from noren.models.term_check import TermModel
-from noren.ragged import owners
+from noren.ragged import chosen
 from noren.schema.knowledge import Knowledge
 from noren.statements import TermCells
 
@@ -25,7 +26,7 @@ AT_ONCE = 1 << 23
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is believed in every row's group, from its terms as they stand and with those that may be missing."""
+    """The beliefs in every row's group, from its terms and possible suppressed terms."""
 
     rows: NDArray[np.int64]
     """The rows that were looked at."""
@@ -46,11 +47,12 @@ def left_out(
     order: NDArray[np.int64],
     bounds: NDArray[np.int64],
 ) -> LeftOut:
-    """Groups of rows order[bounds[g]:bounds[g + 1]] with published terms, codes of the knowledge (-1: unknown)."""
+    """Analyse groups of rows order[bounds[g]:bounds[g + 1]] with published terms, codes of the knowledge (-1:
+    unknown)."""
     shown = PublishedTerms(cells, knowledge, model, alpha)
     kept, before, after = [], [], []
     excluded = possible = 0
-    for rows in _chosen(order, bounds, shown.links.size):
+    for rows in _some_groups(order, bounds, shown.odds.size * shown.alpha.size):
         now, then, fine, odd = shown.group(rows)
         kept.append(rows)
         before.append(np.full(len(rows), now))
@@ -59,8 +61,8 @@ def left_out(
     return LeftOut(np.concatenate(kept), np.concatenate(before), np.concatenate(after), excluded, possible)
 
 
-def _chosen(order: NDArray[np.int64], bounds: NDArray[np.int64], work: int) -> Iterator[NDArray[np.int64]]:
-    """All groups, or a random part of them where they are too many."""
+def _some_groups(order: NDArray[np.int64], bounds: NDArray[np.int64], work: int) -> Iterator[NDArray[np.int64]]:
+    """Return all groups, or a random part if they are too many."""
     groups = np.arange(len(bounds) - 1)
     share = MOST_WORK / max(1, len(order) * work)
     if share < 1:
@@ -71,94 +73,61 @@ def _chosen(order: NDArray[np.int64], bounds: NDArray[np.int64], work: int) -> I
 
 
 class PublishedTerms:
-    """Which labels every row leaves possible, and how common every term is."""
+    """What every row's terms disclose, and the frequency of every term."""
 
     def __init__(self, cells: TermCells, knowledge: Knowledge, model: TermModel, alpha: NDArray[np.float64]) -> None:
+        self.cells = cells
+        self.knowledge = knowledge
         self.model = model
         self.alpha = alpha
-        self.weights = knowledge.label_weights
-        bits = np.ascontiguousarray(knowledge.bits).view(np.uint8)
-        self.links = np.unpackbits(bits, axis=1, bitorder="little")[:, : len(self.weights)].astype(bool)
-        known, owner = cells.data >= 0, cells.owner
-        self.masks = np.ones((len(cells), len(self.weights)), bool)
-        np.logical_and.at(self.masks, owner[known], self.links[cells.data[known]])
-        self.masks[owner[~known]] = False
-        self.logs = _dense_logs(knowledge)
-        self.scores = None if self.logs is None else np.zeros(self.masks.shape)
-        if self.scores is not None and self.logs is not None:
-            np.add.at(self.scores, owner[known], self.logs[cells.data[known]])
-        self.has = np.zeros((len(cells), len(self.links)), bool)
-        self.has[owner[known], cells.data[known]] = True
+        self.unlinked = alpha if model.unlinked == "prior" else np.zeros(len(alpha))
+        self.has = np.zeros((len(cells), len(knowledge.terms)), bool)
+        known = cells.data >= 0
+        self.has[cells.owner[known], cells.data[known]] = True
         common = np.minimum(self.has.mean(axis=0), 0.5)
         self.odds = common / (1 - common)
 
     def group(self, rows: NDArray[np.int64]) -> tuple[float, float, int, int]:
-        """The largest belief before and after, how many terms were never there, how many may be missing."""
+        """Return the largest belief before and after, how many terms were never there, and how many may be missing."""
         own = self._own(rows)
         whole = own.mean(axis=0)
-        after = np.zeros(len(self.weights))
+        after = np.zeros(len(self.alpha))
         excluded = possible = 0
-        step = max(1, AT_ONCE // self.links.size)
+        step = max(1, AT_ONCE // (len(self.odds) * len(after)))
         for begin in range(0, len(rows), step):
             some, mine = slice(begin, begin + step), own[begin : begin + step]
-            open_, breaks, with_it = self.put_back(rows, some)
+            could, breaks, with_it = self.put_back(rows, some)
             weight = self.odds * breaks
             mixed = mine + (weight[:, :, None] * with_it).sum(axis=1)
             after += (mixed / (1 + weight.sum(axis=1))[:, None]).sum(axis=0)
             possible += int(breaks.sum())
-            excluded += int((open_ & ~breaks).sum())
+            excluded += int((could & ~breaks).sum())
         return float(whole.max()), float(after.max() / len(rows)), excluded, possible
 
     def put_back(
         self, rows: NDArray[np.int64], some: slice = slice(None)
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
-        """For some rows of a group and every term: whether the row could have it, whether the group would then fall
-        short, and what would be believed of the row."""
-        own = self._own(rows)
-        back = self.masks[rows[some]][:, None, :] & self.links[None]
-        could = back.any(axis=2) & ~self.has[rows[some]]
-        scores = None
-        if self.scores is not None and self.logs is not None:
-            scores = self.scores[rows[some]][:, None, :] + self.logs
-        with_it = self._beliefs(back, scores)
+        """Return for some rows of a group and every term: whether the row could have it, whether the group would then
+        fail, and the resulting beliefs."""
+        own, terms = self._own(rows), len(self.odds)
+        offsets, entries = chosen(self.cells.offsets, np.repeat(rows[some], terms))
+        more = np.tile(np.arange(terms), len(rows[some]))
+        codes = np.insert(self.cells.data[entries].astype(np.int64), offsets[1:], more)
+        with_it, linked = self._beliefs(offsets + np.arange(len(offsets)), codes)
+        with_it = with_it.reshape(-1, terms, len(self.alpha))
+        could = linked.reshape(-1, terms) & ~self.has[rows[some]]
         changed = own.mean(axis=0) + (with_it - own[some][:, None]) / len(rows)
-        return could, could & ~self._holds(changed), with_it
+        table = figures_of(changed.reshape(-1, len(self.alpha)), self.alpha, self.model.tail_from)
+        holds = self.model.judged(GroupBeliefs(np.ones(len(table), np.int64), table))[1]
+        return could, could & ~np.asarray(holds).reshape(could.shape), with_it
 
     def _own(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The belief in every label of rows as they stand."""
-        return self._beliefs(self.masks[rows], None if self.scores is None else self.scores[rows])
+        """Return the belief in every label from the published rows."""
+        offsets, entries = chosen(self.cells.offsets, rows)
+        return self._beliefs(offsets, self.cells.data[entries])[0]
 
-    def _beliefs(self, masks: NDArray[np.bool_], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """The belief in every label of rows that leave these possible, given the logarithms of their pairs' weights."""
-        found = masks * self.weights
-        if scores is not None:
-            most = np.where(masks, scores, -np.inf).max(axis=-1, keepdims=True)
-            found = found * np.exp(np.where(masks, scores - np.where(np.isfinite(most), most, 0.0), -np.inf))
-        total = found.sum(axis=-1, keepdims=True)
-        nothing = self.alpha if self.model.unlinked == "prior" else np.zeros(len(self.weights))
-        return np.asarray(np.where(total > 0, found / np.where(total > 0, total, 1.0), nothing))
-
-    def _holds(self, beliefs: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which groups with these beliefs (.., labels) would meet the requirement."""
-        from noren.models import kernels as kernel
-
-        flat = beliefs.reshape(-1, beliefs.shape[-1])
-        ranked = -np.sort(-flat, axis=1)
-        table = np.zeros((len(flat), kernel.COLUMNS))
-        table[:, kernel.PEAK] = ranked[:, 0]
-        table[:, kernel.TAIL] = ranked[:, self.model.tail_from - 1 :].sum(axis=1)
-        table[:, kernel.SQUARE] = ((flat - self.alpha) ** 2).sum(axis=1)
-        rest = np.abs(np.maximum(0.0, 1 - flat.sum(axis=1)) - max(0.0, 1 - float(self.alpha.sum())))
-        table[:, kernel.MOVED] = (np.abs(flat - self.alpha).sum(axis=1) + rest) / 2
-        good = self.model.judged(GroupBeliefs(np.ones(len(flat), np.int64), table))[1]
-        return np.asarray(good).reshape(beliefs.shape[:-1])
-
-
-def _dense_logs(knowledge: Knowledge) -> NDArray[np.float64] | None:
-    """(terms, labels): the logarithms of pair weights, 0 where a label does not have a term; None without any."""
-    if knowledge.pairs is None:
-        return None
-    start, of, logs = knowledge.pairs
-    out = np.zeros((len(knowledge.terms), len(knowledge.labels)))
-    out[owners(start), of] = logs
-    return out
+    def _beliefs(self, offsets: NDArray, codes: NDArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the belief in every label of these sets of terms, and which are linked to a label."""
+        found, kind = label_beliefs(offsets, codes, *self.knowledge.links)
+        linked = np.diff(found.indptr) > 0
+        return np.where(linked[:, None], found.toarray(), self.unlinked)[kind], linked[kind]

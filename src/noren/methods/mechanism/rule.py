@@ -1,11 +1,11 @@
-"""A rule: what whoever knows a method can conclude from the form of its release, beyond what the classes say."""
+"""Rules: what an adversary who knows a method can conclude from the classes of its release."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ CERTAIN = 1 - 1e-6
 
 
 class Left(NamedTuple):
-    """People who left a group that kept one secret too common for more of it: all of them had that one."""
+    """The people who left a group because one secret was too frequent: all of them had it."""
 
     items: NDArray[np.int64]
     stayed: NDArray[np.float64]
@@ -26,7 +26,7 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What is believed about everybody's secret, from the classes alone and with the rule."""
+    """The beliefs about all secrets, from the classes only and with the rule."""
 
     item: NDArray[np.int64]
     """The line of every person in the two tables."""
@@ -42,7 +42,7 @@ class Beliefs:
     left: Sequence[Left] = ()
 
     def leavers(self, secrets: NDArray[np.int64]) -> tuple[int, int]:
-        """How many people left groups of one such secret, and how many of them really have it."""
+        """Return how many people left groups because of one secret, and how many of them have it."""
         d = self.after.shape[1]
         listed = secrets >= 0
         table = np.bincount(self.item[listed] * d + secrets[listed], minlength=len(self.after) * d).reshape(-1, d)
@@ -54,7 +54,7 @@ class Beliefs:
         return round(moved), round(right)
 
     def of_truth(self, secrets: NDArray[np.int64], after: bool = True) -> NDArray[np.float64]:
-        """How much everybody's true secret is believed; 0 for one that the release does not list."""
+        """Return the belief in everybody's true secret; 0 for one that the release does not list."""
         table = self.after if after else self.before
         found = table[self.item, np.maximum(secrets, 0)]
         return np.asarray(np.where(secrets >= 0, found, 0.0))
@@ -66,37 +66,20 @@ class Rule(ABC):
     says: str
     """What the adversary knows of the method, in a sentence."""
 
-    @property
-    def refuses_cuts(self) -> bool:
-        """Whether each class stayed whole because a part of it fell short."""
-        return False
-
-    @property
-    def answers_some(self) -> bool:
-        """Whether beliefs about some items alone can be asked for (`Sight.asking`)."""
-        return False
-
-    @property
-    def silent(self) -> bool:
-        """Whether the form of the release tells nothing beyond its classes."""
-        return False
-
-    @property
-    def bounded(self) -> bool:
-        """Whether nobody learns more than the beliefs say. Elsewhere they show what is learned at least, and a release
-        is never said to keep what the method tells within a limit."""
-        return True
-
-    def drawn(self, draws: int) -> Rule:
-        """The same rule with so many draws, where something is simulated class by class."""
-        return self
+    refuses_cuts: ClassVar[bool] = False
+    """Whether each class stayed whole because a part of it fell short."""
+    silent: ClassVar[bool] = False
+    """Whether the form of the release discloses nothing beyond its classes."""
+    bounded: ClassVar[bool] = True
+    """Whether nobody learns more than the beliefs say. Elsewhere they show what is learned at least, and a release is
+    never said to keep what the method tells within a limit."""
 
     @abstractmethod
     def beliefs(self, sight: Sight) -> Beliefs:
-        """What follows about everybody."""
+        """Return the beliefs about everybody."""
 
     def certain(self, sight: Sight, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The people whose secret the rule may give away for certain, where the classes alone do not.
+        """Return the people whose secret the rule may disclose for certain, although the classes do not.
 
         secrets: everybody's true one. It serves to prove that somebody's could be another.
         """
@@ -107,13 +90,11 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Silent(Rule):
-    """A rule that no secret takes part in: the classes say what there is to know."""
+    """A rule without influence of secrets, so that nothing follows beyond the classes."""
 
     says: str
 
-    @property
-    def silent(self) -> bool:
-        return True
+    silent: ClassVar[bool] = True
 
     def beliefs(self, sight: Sight) -> Beliefs:
         return unchanged(sight)
@@ -121,21 +102,18 @@ class Silent(Rule):
 
 @dataclass(frozen=True)
 class NotReplayed(Silent):
-    """A rule in which secrets take part and that nobody has put into code yet: nothing can be promised about it."""
+    """A rule that depends on secrets and cannot be replayed, so that no bound is known."""
 
-    @property
-    def bounded(self) -> bool:
-        return False
+    bounded: ClassVar[bool] = False
 
     def beliefs(self, sight: Sight) -> Beliefs:
         raise ModelDoesNotApply(
-            f"what the method tells cannot be computed: {self.says}.",
-            hint="Leave the requirement 'mechanism' out, or use a method whose rule is known.",
+            f"what the method discloses cannot be computed: {self.says}.",
+            hint="Remove the requirement 'mechanism', or use a method with a known rule.",
         )
 
 
 def unchanged(sight: Sight, notes: Sequence[str] = (), **facts: Any) -> Beliefs:
-    """What the classes say, and nothing else."""
-    items = len(sight.before)
-    item = sight.place[sight.item]
-    return Beliefs(item, sight.before, sight.before, np.zeros(items, bool), np.zeros(items), facts, notes)
+    """Return the beliefs from the classes."""
+    none = np.zeros(sight.items)
+    return Beliefs(sight.item, sight.before, sight.before, none > 0, none, facts, notes)

@@ -7,6 +7,6 @@
 - `exchange`: the same with cuts that leave records behind, under closeness.
 """
 
-from noren.methods.mondrian.method import Mondrian, unreachable
+from noren.methods.mondrian.method import Mondrian
 
-__all__ = ["Mondrian", "unreachable"]
+__all__ = ["Mondrian"]

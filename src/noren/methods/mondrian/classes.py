@@ -1,4 +1,4 @@
-"""The classes of `mondrian`: cut, refine, cut again, drop; once more with cuts that leave records behind."""
+"""The classes of `mondrian`: cut, refine, cut again, drop; and once more with cuts that leave records behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ahead import side_by_side
 from noren.engines import RandomOrder, Records
 from noren.methods import kernels as kinds
 from noren.methods.mondrian.kernels import Points, Required, cut, drop, move_records
@@ -22,9 +21,6 @@ from noren.ragged import in_order, offsets_of, owners, row_numbers, runs
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian
 
-MANY = 100_000
-"""Records from which on classes are shared out among the cores, and into how many shares."""
-SHARES = 4
 USED = 0.1
 PER_SECRET = 20
 """A part of many records may use a tenth of what requirements permit, one of 20 records for every secret all of it.
@@ -32,9 +28,10 @@ Chosen on census and generated tables."""
 
 
 class Workbench:
-    """The records in the order in which the kernels have put them; every class lies in one piece.
+    """The records in the order of the kernels; every class is contiguous.
 
-    Records that look alike are told apart by a random order alone, so that their classes tell nothing of the input.
+    Records that look alike are distinguished by a random order alone, so that their classes disclose nothing of the
+    input.
     """
 
     def __init__(
@@ -42,7 +39,7 @@ class Workbench:
     ) -> None:
         asked = compiled(table, about_values(requirements))
         least, guarded = smallest_class(asked)
-        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded or None)
+        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded)
         self.space = space_of(table, weights)
         secrets = np.zeros((table.n, max(1, len(asked.sensitive))), np.int32)
         for j, name in enumerate(asked.sensitive):
@@ -51,22 +48,22 @@ class Workbench:
         self.records = Points(self.space.rows[who], secrets[who], who)
 
     def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
-        """Cut the parts that begin there; the marks of `cut`."""
+        """Cut the parts that begin there; set the marks of `cut`."""
         return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed))
 
     def refine(self, begins: NDArray[np.int64], of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
+        """Run one round over the active classes. Changes `of`; returns which classes are worth another round."""
         rows, costs, required = self.records.rows, self.space.costs, self._required_by_row()
         orders, losses = _orders(rows, costs.widths), losses_of(rows, begins, costs)
         return np.asarray(move_records(self.records, orders, begins, of, losses, awake, costs, required))
 
     def drop(self, begins: NDArray[np.int64], of: NDArray[np.int64], budget: int) -> None:
-        """Drop single records; their class becomes -1."""
+        """Drop single records, whose class becomes -1."""
         costs, losses = self.space.costs, losses_of(self.records.rows, begins, self.space.costs)
         drop(self.records, begins, of, losses, costs, self._required_by_row(), self.space.total, budget)
 
     def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bring the records of every class together again, classes in ascending order; where each came from."""
+        """Make the records of every class contiguous again, classes in ascending order; return the permutation."""
         together = np.argsort(of, kind="stable")
         self.records = Points(*(part[together] for part in self.records))
         return together
@@ -78,12 +75,13 @@ class Workbench:
         return self.required._replace(terms=terms)
 
     def loss(self, begins: NDArray[np.int64]) -> float:
-        """What all records lose together in classes that begin there."""
+        """Return the total loss of classes that begin there."""
         return float(losses_of(self.records.rows, begins, self.space.costs).loss @ np.diff(begins))
 
 
 class Exchange(Workbench):
-    """A workbench whose cuts thin a side until it holds. Which of equal records stay behind is left to the order."""
+    """A workbench whose cuts reduce a side until it meets the requirements. The order determines which of equal records
+    stay behind."""
 
     def __init__(
         self, table: Records, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
@@ -96,7 +94,7 @@ class Exchange(Workbench):
         self.reserve = Reserve(USED, float(PER_SECRET * len(example)))
 
     def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
-        """Cut the parts that begin there: the first time with something in reserve, then and later without."""
+        """Cut the parts that begin there: the first time with a reserve, then and later without."""
         marks = exchange(self.records, self.secrets, begins, self.space.costs, self.required, self.reserve)
         if self.reserve.least < 1:
             self.reserve = Reserve(1.0, 1.0)
@@ -112,16 +110,16 @@ class Exchange(Workbench):
 def classes_of(
     table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
 ) -> tuple[NDArray[np.int64], int]:
-    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements.
+    """Return the class of every record (-1: dropped) and their number. All records together must meet the requirements.
 
     Where requirements compare classes with the whole table, cuts are also tried that leave records behind, and the
     classes that lose less are taken.
     """
     bench = Workbench(table, requirements, order, method.weights)
-    begins = _divided(bench, table.n, method)
+    begins = divide_table(bench, table.n, method)
     if method.exchange and any(model.relative for model in requirements) and bench.required.terms is None:
         other = Exchange(table, requirements, order, method.weights)
-        found = _divided(other, table.n, method)
+        found = divide_table(other, table.n, method)
         if other.loss(found) < bench.loss(begins):
             bench, begins = other, found
     of, count = owners(begins), len(begins) - 1
@@ -134,30 +132,18 @@ def classes_of(
 
 
 def cut_inside(table: Records, of: NDArray[np.int64], requirements: Sequence[Model]) -> NDArray[np.int64]:
-    """The part of every record if classes that stand already are cut on, each by itself: as far as requirements permit,
-    equal values together. Parts are numbered class by class.
-
-    How a class is cut depends on its own records alone, and not on their order, so the classes are shared out among
-    the cores.
+    """Cut existing classes further, each separately, without separating equal values: return the part of every record,
+    numbered class by class.
     """
     bench = Workbench(table, requirements, lambda n: in_order(of), {})
-    begins = runs(of[bench.records.who])
-    edges = begins[np.searchsorted(begins, np.linspace(0, table.n, SHARES + 1 if table.n >= MANY else 2))]
-
-    def inside(first: int) -> NDArray[np.int64]:
-        low, high = edges[first], edges[first + 1]
-        part = Points(*(lines[low:high] for lines in bench.records))
-        mine = begins[np.searchsorted(begins, low) : np.searchsorted(begins, high) + 1] - low
-        return np.flatnonzero(cut(part, mine, bench.space.costs, bench.required, False)) + low
-
-    ends = np.concatenate([[0], *side_by_side(inside, np.flatnonzero(np.diff(edges)).tolist())])
+    ends = np.concatenate([[0], np.flatnonzero(bench.divide(runs(of[bench.records.who]), False))])
     parts = np.empty(table.n, np.int64)
     parts[bench.records.who] = owners(ends)
     return parts
 
 
-def _divided(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
-    """Cut, then move records and cut again for some rounds: where the classes begin, and the end."""
+def divide_table(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
+    """Cut, then move records and cut again for some rounds; return the offsets of the classes."""
 
     def divide(begins: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate([[0], np.flatnonzero(bench.divide(begins, not method.strict))])
@@ -176,7 +162,7 @@ def _divided(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
 
 
 def smallest_class(asked: Compiled) -> tuple[int, bool]:
-    """The smallest class that any requirement permits, and whether one asks for more than a size."""
+    """Return the smallest class that any requirement permits, and whether one requires more than a size."""
     sizes = [1.0]
     for kind, _, first, second in asked:
         if kind == kinds.K_ANONYMITY:
@@ -190,8 +176,8 @@ def smallest_class(asked: Compiled) -> tuple[int, bool]:
 
 
 def _orders(rows: NDArray[np.int32], widths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows in as many orders as there are columns, the b-th with column b counting least; and the place of every row
-    in each."""
+    """Return as many orders of the rows as there are columns, the b-th with column b last; and every row's position in
+    each."""
     n, q = rows.shape
     sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
     codes = [rows[:, b].astype(np.uint16 if widths[b] <= 1 << 16 else np.int32) for b in range(q)]

@@ -1,4 +1,4 @@
-"""Quasi-identifiers as the kernels of `mondrian` read them: codes in a suitable order, and what a class would lose."""
+"""Quasi-identifiers for the kernels of `mondrian`: codes in a suitable order, and the losses of classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Space:
 
 
 def space_of(table: Records, weights: Mapping[str, float]) -> Space:
-    """Losses are the normalised certainty penalty times the column's weight."""
+    """Return the space; losses are the normalised certainty penalty times the column's weight."""
     from noren.methods.mondrian.kernels.costs import RANKED, SET, TREE, Costs
 
     names = table.quasi
@@ -79,17 +79,17 @@ def space_of(table: Records, weights: Mapping[str, float]) -> Space:
 
 
 def _is_beside(column: Column) -> bool:
-    """Whether missing cells stand beside an interval: the record lies anywhere, and that it lacks a value is said."""
+    """Return whether missing cells are outside of the intervals of a column."""
     return column.tree is None and column.domain.is_ranked and column.domain.missing_code is not None
 
 
 def leaf_order(tree: Tree) -> NDArray[np.int64]:
-    """The leaves so that those under one node stand together."""
+    """Order the leaves so that those under one node are adjacent."""
     return np.lexsort(tree.at)
 
 
 def _set_costs(d: int) -> NDArray[np.float64]:
-    """What a set costs by the bits its codes set: exact up to 64 values, by linear counting beyond."""
+    """Return the cost of a set by its number of bits: exact up to 64 values, by linear counting beyond."""
     bits = np.arange(BITS + 1, dtype=np.float64)
     if d > BITS:
         bits[:BITS] = BITS * np.log(BITS / (BITS - bits[:BITS]))
@@ -98,8 +98,8 @@ def _set_costs(d: int) -> NDArray[np.float64]:
 
 
 def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> Losses:
-    """What every class covers, of rows that lie class by class, and what one of its records loses: as the kernels
-    price it. In a column of sets only the words are filled in, elsewhere only the ends."""
+    """Return what every contiguous class covers, and the loss of one of its records as the kernels compute it. Columns
+    of sets have only words, others only ends."""
     from noren.methods.mondrian.kernels import Cover, Losses
     from noren.methods.mondrian.kernels.costs import RANKED, SET
 

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from noren.engines import Records
 from noren.methods.suppress.beliefs import Linkage, linkages, postings_of
 from noren.models.base import Model
-from noren.ragged import offsets_of
-from noren.statements import TermCells
+from noren.ragged import distinct_of, numbered_sets, offsets_of
 
 if TYPE_CHECKING:
     from noren.methods.mondrian.kernels.term_rules import TermRules
 
 
 def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | None:
-    """All rules of all linkages, or None where there are none."""
+    """Return all rules of all linkages, or None if there are none."""
     from noren.methods.mondrian.kernels import term_rules as kernel
 
     asked = [found for found in linkages(table, requirements) if found.rules]
@@ -80,38 +79,17 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | Non
 def _profiles(
     found: Linkage, paired: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """The profile of every record (or a mark), how many labels each profile has, the labels of all profiles, and, if
-    pairs have weights, the beliefs in them."""
+    """Return the profile of every record (or a mark), the number of labels of each profile, the labels, and with pair
+    weights the beliefs."""
     from noren.methods.mondrian.kernels.term_rules import EVERYTHING, NOTHING
-    from noren.methods.suppress.kernels import linkage
+    from noren.methods.suppress.kernels.linkage import link_records
 
-    of, first = same_terms(found.cells)
+    _, first, of = distinct_of(numbered_sets(found.cells.offsets, found.cells.data))
     cells = found.cells.take(first)
     empty = cells.sizes == 0
     some = cells.take(np.flatnonzero(~empty))
-    postings = postings_of(found.knowledge)
-    size = linkage.link_counts(some.offsets, some.data, postings)
-    at, label = linkage.link_labels(some.offsets, some.data, postings, size)
-    belief = linkage.link_beliefs(some.offsets, some.data, postings, at, label) if paired else np.empty(0)
+    at, label, belief = link_records(some.offsets, some.data, postings_of(found.knowledge))
+    size, belief = np.diff(at), belief if paired else np.empty(0)
     number = np.full(len(first), EVERYTHING, np.int64)
     number[~empty] = np.where(size > 0, np.cumsum(size > 0) - 1, NOTHING)
     return number[of], size[size > 0], label, belief
-
-
-def same_terms(cells: TermCells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which records have the same terms: a number for every record, and a record for every number."""
-    of = np.empty(len(cells), np.int64)
-    first: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    passed = 0
-    sizes = cells.sizes
-    for size in np.unique(sizes).tolist():
-        rows = np.flatnonzero(sizes == size)
-        sets = cells.data[cells.offsets[rows][:, None] + np.arange(size)]
-        if size:
-            _, place, number = np.unique(sets, axis=0, return_index=True, return_inverse=True)
-        else:
-            place, number = np.zeros(1, np.int64), np.zeros(len(rows), np.int64)
-        of[rows] = passed + number.ravel()
-        first.append(rows[place])
-        passed += len(place)
-    return of, np.concatenate(first)

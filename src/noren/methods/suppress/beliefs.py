@@ -1,4 +1,4 @@
-"""What quasi-sensitive terms reveal of a group, what is asked of it, and what a removal costs.
+"""The beliefs from the quasi-sensitive terms of a group, the requirements on them, and the cost of suppression.
 
 K(t), beliefs and distances come from `kernels/linkage.py`; `search` computes them another way.
 """
@@ -54,26 +54,27 @@ class TermRequirement:
 
 
 def removal_cost(sizes: Array, removed: Array) -> float:
-    """Equation 2 for one group, from how many terms each record had and lost; 0 if there were no terms."""
-    harmonic = _harmonic(max(1, int(np.max(sizes, initial=0))))
+    """Return equation 2 for one group, from each record's number of terms and of suppressed terms; 0 if there were
+    none."""
+    harmonic = harmonic_sums(int(np.max(sizes, initial=0)))
     most = harmonic[sizes].sum()
     return float((harmonic[sizes] - harmonic[np.asarray(sizes) - removed]).sum() / most) if most else 0.0
 
 
 @cache
-def _harmonic(most: int) -> NDArray[np.float64]:
+def harmonic_sums(most: int) -> NDArray[np.float64]:
     """0, 1, 1 + 1/2, ..."""
     return np.concatenate(([0.0], np.cumsum(1 / np.arange(1, most + 1))))
 
 
 def priced_cost(prices: Array, removed: Array) -> float:
-    """What the removed entries of one group cost by their prices, of what all cost; 0 if there were no terms."""
+    """Return the cost of one group's suppressed entries as a share of the price of all; 0 if there were no terms."""
     most = float(prices.sum())
     return float(prices[removed].sum() / most) if most else 0.0
 
 
 def postings_of(knowledge: Knowledge) -> Postings:
-    """A knowledge table as the kernels read it."""
+    """Return a knowledge table in the form of the kernels."""
     from noren.methods.suppress.kernels.linkage import Postings
 
     logs = None if knowledge.pairs is None else knowledge.pairs.logs
@@ -81,10 +82,10 @@ def postings_of(knowledge: Knowledge) -> Postings:
 
 
 def estimated_prior(bounds: Array, codes: Array, knowledge: Knowledge) -> NDArray[np.float64]:
-    """alpha: the mean belief over the whole table; records linked to no label contribute nothing."""
+    """Return alpha, the mean belief over the whole table; records without a possible label contribute nothing."""
     from noren.methods.suppress.kernels.linkage import belief_sums
 
-    sums, _ = belief_sums(bounds, codes, postings_of(knowledge))
+    sums = belief_sums(bounds, codes, postings_of(knowledge))
     return np.asarray(sums / max(1, bounds.size - 1))
 
 
@@ -99,7 +100,8 @@ def measure_groups(
     l: int = 1,  # noqa: E741
     unlinked: Unlinked = "ignore",
 ) -> NDArray[np.float64]:
-    """Linked records, largest belief, tail from l on, squared L2 and earth mover's distance to alpha of every group."""
+    """Return linked records, largest belief, tail from l on, squared L2 and earth mover's distance to alpha of every
+    group."""
     from noren.methods.suppress.kernels import linkage
 
     prior = np.zeros(len(knowledge.labels)) if alpha is None else np.asarray(alpha, np.float64)
@@ -111,7 +113,7 @@ def measure_groups(
 
 @dataclass(frozen=True)
 class Linkage:
-    """Columns that one knowledge table links to labels, their terms together, and what is asked of every group."""
+    """Columns that one knowledge table links to labels, their combined terms, and the requirements on every group."""
 
     names: tuple[str, ...]
     knowledge: Knowledge
@@ -122,7 +124,7 @@ class Linkage:
     rules: tuple[tuple[TermRequirement, Unlinked], ...]
 
     def split(self, kept: NDArray[np.bool_], columns: Mapping[str, TermCells]) -> dict[str, TermCells]:
-        """What remains of every column if only these entries of the joint sets are published."""
+        """Return the remaining terms of every column if only these entries of the joint sets are published."""
         width = np.int64(self.cells.d)
         left = (self.cells.owner * width + self.cells.data)[kept]
         out = {}
@@ -138,14 +140,14 @@ class Linkage:
 
 
 def linkages(table: Records, requirements: Sequence[Model]) -> list[Linkage]:
-    """One per knowledge table, in the order of the columns."""
+    """Return one linkage per knowledge table, in the order of the columns."""
     together: dict[int, list[str]] = {}
     for name, column in table.terms.items():
         together.setdefault(id(column.knowledge), []).append(name)
     out = []
     for names in together.values():
         knowledge = table.terms[names[0]].knowledge
-        cells = _joined([table.terms[name].cells for name in names])
+        cells = _join_cells([table.terms[name].cells for name in names])
         prior = table.terms[names[0]].prior if knowledge.priors is None else knowledge.priors
         if prior is None:
             prior = estimated_prior(cells.offsets, cells.data, knowledge)
@@ -163,7 +165,7 @@ def requirement_of(model: Model) -> TermRequirement:
     return TermRequirement("t", t=model.t, metric=model.distance)
 
 
-def _joined(parts: Sequence[TermCells]) -> TermCells:
+def _join_cells(parts: Sequence[TermCells]) -> TermCells:
     if len(parts) == 1:
         return parts[0]
     d = max(part.d for part in parts)

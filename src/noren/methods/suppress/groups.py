@@ -1,9 +1,10 @@
-"""The second phase of `suppress`: which terms every group gives up, and what becomes of groups beyond mending."""
+"""The second phase of `suppress`: which terms every group suppresses, and the treatment of groups that cannot be
+fixed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,43 +13,46 @@ from numpy.typing import NDArray
 from noren.engines import Omit, Plan, Records, TermSearch
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.cover import cover
-from noren.methods.suppress.beliefs import Linkage, linkages, measure_groups
-from noren.methods.suppress.search import GroupsResult, search_groups
+from noren.methods.suppress.beliefs import Linkage, linkages
+from noren.methods.suppress.search import search_groups
 from noren.metrics.general import view_of
 from noren.models.base import Model
 from noren.progress import Meter
-from noren.ragged import offsets_of, owners
+from noren.ragged import offsets_of
 from noren.statements import TermCells
 
 if TYPE_CHECKING:
     from noren.methods.suppress import Suppress
 
 
+PER_GROUP: dict[str, type] = {"cost": float, "lower_bound": float, "optimal": bool, "feasible": bool, "searched": bool}
+
+
 @dataclass
 class _Found:
-    """What is known of one linkage so far; one entry per group, and one per term of the table."""
+    """The results for one linkage so far: the suppressed terms of the table, and PER_GROUP by group."""
 
     linkage: Linkage
     removed: NDArray[np.bool_]
-    cost: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    lower_bound: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    optimal: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
-    feasible: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
-    searched: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    by_group: dict[str, NDArray]
     nodes: int = 0
     seconds: float = 0.0
 
 
-def suppressed(method: Suppress, table: Records, first: Plan, requirements: Sequence[Model], meter: Meter) -> Plan:
-    """The recoding of the first phase, with terms left out wherever a group's terms reveal too much."""
-    found = [_Found(linkage, np.zeros(len(linkage.cells.data), bool)) for linkage in linkages(table, requirements)]
-    for one in found:
-        if len(one.linkage.rules) > 1:
-            names = " and ".join(map(repr, one.linkage.names))
-            message = f"{names} are linked by one knowledge table and must meet one and the same requirement."
-            raise PolicyError([Problem("require", message, 'Ask the same of all of them, or use "mondrian".')])
+def suppress_terms(method: Suppress, table: Records, first: Plan, requirements: Sequence[Model], meter: Meter) -> Plan:
+    """Return the recoding of the first phase, with terms suppressed in groups that disclose too much."""
     recoding = first
     group, count = groups_of(table, recoding)
+    found = [
+        _Found(linkage, np.zeros(len(linkage.cells.data), bool), {n: np.zeros(count, t) for n, t in PER_GROUP.items()})
+        for linkage in linkages(table, requirements)
+    ]
+    for one in found:
+        one.by_group["optimal"][:] = one.by_group["feasible"][:] = True
+        if len(one.linkage.rules) > 1:
+            names = " and ".join(map(repr, one.linkage.names))
+            message = f"{names} share a knowledge table and must have the same requirement."
+            raise PolicyError([Problem("require", message, 'Require the same of all of them, or use "mondrian".')])
     stale = np.ones(count, bool)
     notes: list[str] = []
     share = method.total_seconds and method.total_seconds / max(1, len(found))
@@ -57,14 +61,14 @@ def suppressed(method: Suppress, table: Records, first: Plan, requirements: Sequ
             _search(method, one, group, count, stale, share, meter)
         bad = np.zeros(count, bool)
         for one in found:
-            bad |= ~one.feasible
+            bad |= ~one.by_group["feasible"]
         if not bad.any():
             break
-        recoding, note = _mended(method, table, recoding, group, count, bad)
+        recoding, note = _mend_groups(method, table, recoding, group, count, bad)
         notes.append(note)
         before = group
         group, count = groups_of(table, recoding)
-        stale = _carried(found, before, bad, group, count)
+        stale = _carry_over(found, before, bad, group, count)
     terms: dict[str, TermCells] = {}
     cells = {name: column.cells for name, column in table.terms.items()}
     for one in found:
@@ -75,8 +79,8 @@ def suppressed(method: Suppress, table: Records, first: Plan, requirements: Sequ
     return replace(recoding, treatments=treatments, notes=notes, searches=figures)
 
 
-def told(meter: Meter) -> Callable[[int, int, float], None]:
-    """What a search tells about its groups (done, of how many, mean cost), as progress."""
+def report_progress(meter: Meter) -> Callable[[int, int, float], None]:
+    """Report the results of a search about its groups (done, of how many, mean cost) as progress."""
     seen = 0
 
     def tell(done: int, groups: int, cost: float) -> None:
@@ -88,7 +92,7 @@ def told(meter: Meter) -> Callable[[int, int, float], None]:
 
 
 def groups_of(table: Records, recoding: Plan) -> tuple[NDArray[np.int64], int]:
-    """The group of every record as a reader sees it (-1: not published), and how many there are."""
+    """Return the published group of every record (-1: not published), and their number."""
     view = view_of(table, recoding)
     group = np.full(table.n, -1, np.int64)
     group[view.keep] = view.classes
@@ -104,10 +108,7 @@ def _search(
     share: float | None,
     meter: Meter,
 ) -> None:
-    """Search the groups that are new or have changed; `share` is this linkage's part of the time for all of them."""
-    if not len(one.cost):
-        one.cost, one.lower_bound = np.zeros(count), np.zeros(count)
-        one.optimal, one.feasible, one.searched = (np.ones(count, bool), np.ones(count, bool), np.zeros(count, bool))
+    """Search the groups that are new or have changed; `share` is the share of the time for this linkage."""
     todo = np.flatnonzero(stale)
     if not len(todo) or not one.linkage.rules:
         return
@@ -130,52 +131,25 @@ def _search(
         nodes=method.nodes,
         total_seconds=share and max(0.0, share - one.seconds),
         unlinked=unlinked,
-        progress=told(meter),
+        progress=report_progress(meter),
         prices=method.prices(one.linkage.knowledge, cells.d),
     )
-    result = _bare(result, members, bounds, one.linkage)
     entries = np.isin(cells.owner, members) if len(todo) < count else np.ones(len(cells.data), bool)
     one.removed[entries] = result.removed[entries]
-    one.cost[todo], one.lower_bound[todo] = result.cost, result.lower_bound
-    one.optimal[todo], one.feasible[todo] = result.optimal, result.feasible
-    one.searched[todo] = result.searched
+    for name, figures in one.by_group.items():
+        figures[todo] = getattr(result, name)
     one.nodes += result.nodes
     one.seconds += result.seconds
 
 
-def _bare(
-    result: GroupsResult, members: NDArray[np.int64], bounds: NDArray[np.int64], linkage: Linkage
-) -> GroupsResult:
-    """The result, with all terms left out of groups whose search ended before it found anything, where that helps.
-
-    Records without terms are all alike, so what holds for one such group holds for any.
-    """
-    lost = np.flatnonzero(~result.feasible & ~result.optimal)
-    if not len(lost):
-        return result
-    ((rule, unlinked),) = linkage.rules
-    zero, none = np.zeros(2, np.int64), np.zeros(0, np.int64)
-    nothing = measure_groups(
-        zero[:1], np.array([0, 1]), zero, none, linkage.knowledge, linkage.alpha, l=rule.l, unlinked=unlinked
-    )
-    if not rule.holds(nothing)[0]:
-        return result
-    group = np.full(len(linkage.cells), -1, np.int64)
-    group[members] = owners(bounds)
-    removed, cost = result.removed | np.isin(group[linkage.cells.owner], lost), result.cost.copy()
-    low, feasible = result.lower_bound.copy(), result.feasible.copy()
-    cost[lost], low[lost], feasible[lost] = 1.0, np.minimum(low[lost], 1.0), True
-    return replace(result, removed=removed, cost=cost, lower_bound=low, feasible=feasible)
-
-
-def _carried(
+def _carry_over(
     found: Sequence[_Found],
     before: NDArray[np.int64],
     bad: NDArray[np.bool_],
     group: NDArray[np.int64],
     count: int,
 ) -> NDArray[np.bool_]:
-    """Take over what is known of groups that are the same as before. Returns which groups are not."""
+    """Copy the results of unchanged groups; return which groups have changed."""
     shown = group >= 0
     sizes = np.bincount(group[shown], minlength=count)
     was = np.bincount(before[before >= 0], minlength=len(bad))
@@ -185,12 +159,11 @@ def _carried(
     mixed = before[shown] != origin[group[shown]]
     stale[group[shown][mixed]] = True
     for one in found:
-        for name in ("cost", "lower_bound", "optimal", "feasible", "searched"):
-            setattr(one, name, getattr(one, name)[origin])
-    return stale
+        one.by_group = {name: figures[origin] for name, figures in one.by_group.items()}
+    return np.asarray(stale)
 
 
-def _mended(
+def _mend_groups(
     method: Suppress,
     table: Records,
     recoding: Plan,
@@ -198,9 +171,9 @@ def _mended(
     count: int,
     bad: NDArray[np.bool_],
 ) -> tuple[Plan, str]:
-    """The recoding without groups that no removal can mend, and what was done about them."""
+    """Return the recoding without groups that no suppression can fix, and a note on their treatment."""
     records = int(bad[group[group >= 0]].sum())
-    what = f"{int(bad.sum())} of {count} groups ({records} records) reveal too much whatever was left out"
+    what = f"{int(bad.sum())} of {count} groups ({records} records) disclose too much whatever terms are suppressed"
     if method.infeasible == "refuse":
         raise RequirementNotMet(f"{what}.", hint='Raise k, ask for less, or set infeasible = "merge" or "drop".')
     if method.infeasible == "drop":
@@ -208,22 +181,23 @@ def _mended(
         allowed = int(method.suppression * table.n + 1e-9)
         if table.n - int(keep.sum()) > allowed:
             raise RequirementNotMet(
-                f"{what}; at most {allowed} records may be dropped.",
+                f"{what}; at most {allowed} records may be suppressed.",
                 hint='Raise suppression or k, or set infeasible = "merge".',
             )
         return replace(recoding, keep=keep), f"{records} records were dropped: {what}"
     if count == 1:
         raise RequirementNotMet(
-            "the whole table as one group reveals too much whatever terms are left out.",
-            hint="Ask for less: a larger t or c, or a smaller l.",
+            "even the whole table as one group discloses too much, whatever terms are suppressed.",
+            hint="Lower the requirement: a larger t or c, or a smaller l.",
         )
     classes = merged_groups(table, group, count, bad)
-    note = "groups that reveal too much whatever was left out were merged with their nearest neighbours"
-    return covered(table, recoding, classes, int(classes.max()) + 1), note
+    note = "groups that disclose too much whatever terms are suppressed were merged with their nearest neighbours"
+    return cover_classes(table, recoding, classes, int(classes.max()) + 1), note
 
 
-def covered(table: Records, recoding: Plan, classes: NDArray[np.int64], count: int) -> Plan:
-    """The recoding with these classes of records; each publishes the least general values that cover it."""
+def cover_classes(table: Records, recoding: Plan, classes: NDArray[np.int64], count: int) -> Plan:
+    """Return the recoding with these classes of records; each publishes the smallest generalised values that cover
+    it."""
     treatments = dict(recoding.treatments)
     for name in table.quasi:
         treatments[name] = cover(table.columns[name], table.codes[name], classes, count)
@@ -232,7 +206,9 @@ def covered(table: Records, recoding: Plan, classes: NDArray[np.int64], count: i
 
 
 def merged_groups(table: Records, group: NDArray[np.int64], count: int, bad: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """New classes: every bad group together with the group nearest to it."""
+    """Return new classes: every bad group together with the nearest group."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
     from scipy.spatial import KDTree
 
     centre = _centres(table, group, count)
@@ -240,21 +216,12 @@ def merged_groups(table: Records, group: NDArray[np.int64], count: int, bad: NDA
     wanting = np.flatnonzero(bad)
     _, near = KDTree(centre).query(centre[wanting], k=2, p=1)
     partner[wanting] = np.where(near[:, 0] == wanting, near[:, 1], near[:, 0])
-    root = np.arange(count)
-    while True:
-        low = root.copy()
-        np.minimum.at(low, np.arange(count), root[partner])
-        np.minimum.at(low, partner, root)
-        low = low[low]
-        if (low == root).all():
-            break
-        root = low
-    _, number = np.unique(root, return_inverse=True)
-    return np.where(group >= 0, number.ravel()[np.maximum(group, 0)], -1)
+    _, number = connected_components(coo_array((np.ones(count), (np.arange(count), partner)), (count, count)))
+    return np.where(group >= 0, number[np.maximum(group, 0)], -1)
 
 
 def _centres(table: Records, group: NDArray[np.int64], count: int) -> NDArray[np.float32]:
-    """Where every group lies: mean places of its records, each quasi-identifier between 0 and 1."""
+    """Return the centre of every group: mean positions of its records, each quasi-identifier between 0 and 1."""
     from noren.methods.mondrian.space import space_of
 
     space = space_of(table, {})
@@ -273,10 +240,7 @@ def _figures(method: Suppress, one: _Found, group: NDArray[np.int64], count: int
         columns=one.linkage.names,
         search=method.search,
         records=np.bincount(group[group >= 0], minlength=count),
-        cost=one.cost,
-        lower_bound=one.lower_bound,
-        optimal=one.optimal,
-        searched=one.searched,
+        **{name: figures for name, figures in one.by_group.items() if name != "feasible"},
         entries=int(shown.sum()),
         removed=int((one.removed & shown).sum()),
         nodes=one.nodes,

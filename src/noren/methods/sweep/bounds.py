@@ -1,4 +1,4 @@
-"""What SWEEP must reach in every sensitive column, and the column's nodes, as its kernels read them."""
+"""The requirements of SWEEP on every sensitive column, and the column's nodes, for its kernels."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 
 if TYPE_CHECKING:
-    from noren.methods.sweep.kernels import Combinations, Sensitive
+    from noren.methods.sweep.kernels import Sensitive
 
 DIVERSITY = ("tau-l-diversity", "frequency-l-diversity", "distinct-l-diversity")
 SERVED = (*DIVERSITY, "k-anonymity")
 
-MASK_WORDS = 16
-"""Words of a bit mask over all base values; beyond that they are only counted."""
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The ceilings psi(1), psi(2), ... of one sensitive column, and how many base values a class must hold."""
+    """The limits psi(1), psi(2), ... of one sensitive column, and how many base values a class must have."""
 
     name: str
     tree: Tree
@@ -38,11 +37,11 @@ class Bound:
 
     @property
     def alone(self) -> Sensitive:
-        """The column by itself."""
+        """Return the arrays of this column only."""
         return arrays([self])
 
     def met_by(self, nodes: NDArray[np.int64]) -> bool:
-        """Whether a class of records with these nodes meets the bound, as `raise_values` judges it."""
+        """Return whether a class of records with these nodes meets the limits, as `raise_values` checks it."""
         from noren.methods.sweep.kernels.select import TOLERANCE
 
         mine = self.alone
@@ -56,7 +55,7 @@ class Bound:
 
 
 def bounds_of(table: Records, requirements: Sequence[Model]) -> list[Bound]:
-    """One bound per sensitive column that a requirement names. Raises RequirementNotMet where it is out of reach."""
+    """Return one bound per sensitive column with a requirement; raise RequirementNotMet if it cannot be reached."""
     out = []
     for name in table.sensitive:
         mine = [model for model in requirements if model.model in DIVERSITY and name in model.on]
@@ -66,7 +65,7 @@ def bounds_of(table: Records, requirements: Sequence[Model]) -> list[Bound]:
         values = facts.domain.values
         least = max(int(model.parameters()["l"]) for model in mine)
         if least > len(values):
-            asked = f"l = {least} asks for more values than the {len(values)} that {name!r} has in this table."
+            asked = f"l = {least} exceeds the {len(values)} values that {name!r} has in this table."
             reach = (
                 f"The largest l that can be reached is {len(values)}." if len(values) > 1 else "No l can be reached."
             )
@@ -90,7 +89,7 @@ def ceilings(
     count: int,
     given: Sequence[float] | None = None,
 ) -> NDArray[np.float64]:
-    """psi(1), ..., psi(count) of (tau,l)-diversity, rising evenly unless given."""
+    """Return psi(1), ..., psi(count) of (tau,l)-diversity, linear unless given."""
     if given is not None:
         return np.concatenate([given, np.ones(count)])[:count]
     k = np.arange(1, count + 1)
@@ -98,7 +97,7 @@ def ceilings(
 
 
 def arrays(bounds: Sequence[Bound]) -> Sensitive:
-    """Several columns one after the other: base values and nodes are numbered through."""
+    """Return several columns one after the other, with base values and nodes numbered consecutively."""
     from noren.methods.sweep.kernels import Sensitive
 
     deepest = max(bound.tree.height for bound in bounds) + 1
@@ -111,13 +110,16 @@ def arrays(bounds: Sequence[Bound]) -> Sensitive:
     for j, bound in enumerate(bounds):
         nodes = bound.tree.nodes
         flat, start = nodes.flat_members()
-        weight = np.add.reduceat(bound.weights[flat], start[:-1])
+        weight, alike = np.add.reduceat(bound.weights[flat], start[:-1]), 1 / np.diff(start)
         members.append(flat + first[j])
         lengths.append(np.diff(start))
         for a in range(values[j]):
             above = list(dict.fromkeys(bound.tree.at[:, a].tolist()))
             chain[first[j] + a, : len(above)] = np.array(above) + before
-            share[first[j] + a, : len(above)] = bound.weights[a] / weight[above]
+            whole = weight[above]  # where nothing under a node has a weight, its values are equally likely
+            share[first[j] + a, : len(above)] = np.where(
+                whole > 0, bound.weights[a] / np.maximum(whole, TINY), alike[above]
+            )
         psi[j, : len(bound.psi)] = bound.psi
         before += len(nodes)
     member_start = offsets_of(np.concatenate(lengths))
@@ -125,16 +127,8 @@ def arrays(bounds: Sequence[Bound]) -> Sensitive:
     return Sensitive(first, chain, share, np.concatenate(members).astype(np.int64), member_start, psi, least)
 
 
-def combinations(bounds: Sequence[Bound], nodes: Sequence[NDArray]) -> tuple[NDArray[np.int64], Combinations]:
-    """The combination of sensitive nodes of every record, and all combinations."""
-    from noren.methods.sweep.kernels import Combinations
-
-    code, combined = _combined(bounds, nodes)
-    return code, Combinations(combined, *_bits(bounds, combined))
-
-
-def _combined(bounds: Sequence[Bound], nodes: Sequence[NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The combination of every record, and (combinations, columns) the nodes, numbered through.
+def combinations(bounds: Sequence[Bound], nodes: Sequence[NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the combination of sensitive nodes of every record, and (combinations, columns) the nodes.
 
     For one column the combinations are its nodes.
     """
@@ -146,21 +140,3 @@ def _combined(bounds: Sequence[Bound], nodes: Sequence[NDArray]) -> tuple[NDArra
         _, code = np.unique(code * len(bound.tree.nodes) + mine, return_inverse=True)
     _, rows = np.unique(code, return_index=True)
     return code, np.stack([mine[rows] + start for mine, start in zip(nodes, before, strict=True)], axis=1)
-
-
-def _bits(bounds: Sequence[Bound], combined: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The base values under every combination as bit masks, and where each column's words begin.
-
-    If they need too many words, only how many they are in each column, and no words.
-    """
-    parts, before = [], 0
-    if sum(-(-len(bound.weights) // 64) for bound in bounds) > MASK_WORDS:
-        sizes = np.concatenate([bound.tree.nodes.sizes for bound in bounds])
-        return sizes[combined].astype(np.uint64), np.empty(0, np.int64)
-    for j, bound in enumerate(bounds):
-        inside = bound.tree.nodes.membership[combined[:, j] - before]
-        wide = np.zeros((len(combined), -(-inside.shape[1] // 64) * 64), bool)
-        wide[:, : inside.shape[1]] = inside
-        parts.append(np.packbits(wide, axis=1, bitorder="little").view("<u8").astype(np.uint64))
-        before += len(bound.tree.nodes)
-    return np.concatenate(parts, axis=1), offsets_of([part.shape[1] for part in parts])

@@ -1,29 +1,30 @@
-"""Level vectors of SWEEP: in which order quasi-identifiers are generalised, and what a vector groups together."""
+"""Level vectors of SWEEP: the order in which quasi-identifiers are generalised, and the groups of each vector.
+
+Also the items that are grouped: an item is one combination of quasi-identifier values, an entry one sensitive
+combination of an item.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import lcm, prod
+from math import lcm
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import first_of, in_order, offsets_of, ranges, row_numbers, runs
 from noren.schema.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from noren.methods.sweep.kernels import Vectors
+    from noren.methods.sweep.kernels import Closings, OpenEntries, Queue, Room, Sensitive, Vectors
 
 MOST_VECTORS = 1_000_000
-PACKED_VALUES = 2_048
-"""Quasi-identifiers are combined into one column as long as it has at most so many values."""
-PACKED_TABLE = 1 << 20
 FIRST_WORD, NEXT_WORD = 1 << 62, 1 << 31
 
 
 def level_vectors(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Average information and heights of every vector, in the order of the sweep.
+    """Return the average information and the heights of every vector, in the order of the sweep.
 
     A level's information is the mean of 1 / leaves over its nodes, weighted by leaves: nodes / leaves of the tree.
     Vectors of more information come first; of equal ones those that keep the first attributes more precise.
@@ -44,89 +45,27 @@ def level_vectors(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[np.float64]
     return average[order], heights.T[order]
 
 
-@dataclass(frozen=True)
-class LevelGroups:
-    """Which groups a vector makes, as the kernel reads it: see `noren.methods.sweep.kernels.Vectors`.
+def level_groups(hierarchies: Sequence[Hierarchy], vectors: NDArray[np.int64]) -> Vectors:
+    """Return the groups of the vectors in the form of the kernel."""
+    from noren.methods.sweep.kernels import Vectors
 
-    Neighbouring quasi-identifiers of few values are combined to one column, for which one table look-up does.
-    """
-
-    packs: tuple[tuple[int, ...], ...]
-    sizes: tuple[int, ...]
-    table: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    stride: NDArray[np.int64]
-    word: NDArray[np.int64]
-    space: NDArray[np.int64]
-
-    def packed(self, codes: Sequence[NDArray]) -> NDArray[np.int32]:
-        """(columns, n): the combined codes of the quasi-identifiers."""
-        out = np.zeros((len(self.packs), len(codes[0])), np.int32)
-        for p, pack in enumerate(self.packs):
-            for i in pack:
-                out[p] = out[p] * self.sizes[i] + codes[i]
-        return out
-
-    def vectors(self, which: slice) -> Vectors:
-        """Some of the vectors."""
-        from noren.methods.sweep.kernels import Vectors
-
-        return Vectors(self.table, self.offset[which], self.stride[which], self.word, self.space[which])
-
-    @property
-    def radix(self) -> list[int]:
-        """How many values every combined column may have."""
-        return [prod(self.sizes[i] for i in pack) for pack in self.packs]
-
-
-def level_groups(hierarchies: Sequence[Hierarchy], vectors: NDArray[np.int64]) -> LevelGroups:
-    """Tables for all vectors."""
-    sizes = [len(tree.leaves) for tree in hierarchies]
-    levels = [[tree.groups(h)[1] for h in range(tree.height + 1)] for tree in hierarchies]
-    packs = _packs(sizes, [len(level) for level in levels])
     tables: list[NDArray[np.int64]] = []
-    offset = np.empty((len(vectors), len(packs)), np.int64)
-    radix = np.empty((len(vectors), len(packs)), np.int64)
+    offset, radix = np.empty_like(vectors), np.empty_like(vectors)
     filled = 0
-    for p, pack in enumerate(packs):
-        shape = [len(levels[i]) for i in pack]
-        size = prod(sizes[i] for i in pack)
-        which = np.ravel_multi_index([vectors[:, i] for i in pack], shape)
-        offset[:, p] = filled + which * size
-        radices = []
-        for heights in np.ndindex(*shape):
-            group = np.zeros(1, np.int64)
-            count = 1
-            for i, h in zip(pack, heights, strict=True):
-                width = int(levels[i][h].max()) + 1
-                group = (group[:, None] * width + levels[i][h]).ravel()
-                count *= width
-            tables.append(group)
-            radices.append(count)
-        radix[:, p] = np.array(radices)[which]
-        filled += size * len(radices)
-    word = _words([prod(sizes[i] for i in pack) for pack in packs])
+    for p, tree in enumerate(hierarchies):
+        levels = [tree.groups(h)[1] for h in range(tree.height + 1)]
+        offset[:, p] = filled + vectors[:, p] * len(tree.leaves)
+        radix[:, p] = np.array([level.max() + 1 for level in levels])[vectors[:, p]]
+        tables += levels
+        filled += len(levels) * len(tree.leaves)
+    word = _words([len(tree.leaves) for tree in hierarchies])
     stride, space = _strides(radix, word)
     stride[radix == 1] = 0
-    return LevelGroups(tuple(packs), tuple(sizes), np.concatenate(tables), offset, stride, word, space)
-
-
-def _packs(sizes: Sequence[int], levels: Sequence[int]) -> list[tuple[int, ...]]:
-    packs: list[list[int]] = []
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        for pack in packs:
-            together = [*pack, i]
-            values = prod(sizes[j] for j in together)
-            if values <= PACKED_VALUES and values * prod(levels[j] for j in together) <= PACKED_TABLE:
-                pack.append(i)
-                break
-        else:
-            packs.append([i])
-    return [tuple(pack) for pack in packs]
+    return Vectors(np.concatenate(tables), offset, stride, word, space)
 
 
 def _words(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Which 64-bit key each column goes into, so that no key overflows."""
+    """Return the 64-bit key of each column, so that no key overflows."""
     word, number, product = [], 0, 1
     for size in sizes:
         if product * size > (FIRST_WORD if number == 0 else NEXT_WORD) and product > 1:
@@ -137,10 +76,69 @@ def _words(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _strides(radix: NDArray[np.int64], word: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every row of radix (number of groups per column): strides of the columns, and combinations per word."""
+    """Return for every row of radix (number of groups per column) the strides of the columns, and the combinations per
+    word."""
     stride = np.empty_like(radix)
     space = np.ones((len(radix), int(word.max()) + 1), np.int64)
     for p in range(radix.shape[1]):
         stride[:, p] = space[:, word[p]]
         space[:, word[p]] *= radix[:, p]
     return stride, space
+
+
+# ---------------------------------------------------------------- items and entries
+
+
+def number_items(codes: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """Number every record's combination codes[:, i] in order of appearance, and return how many there are.
+
+    sizes: the codes of a column are below this.
+    """
+    number = row_numbers(list(codes), sizes, codes.shape[1])
+    first = first_of(number)
+    place = np.empty(len(first), np.int64)
+    place[in_order(first)] = np.arange(len(first))
+    return place[number], len(first)
+
+
+def list_entries(
+    rows: NDArray[np.int64], item: NDArray, code: NDArray[np.int64], items: int, codes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], OpenEntries]:
+    """Return the rows sorted by item and code, stable; the offsets of the entries; and the entries."""
+    from noren.methods.sweep.kernels import OpenEntries
+
+    key = item[rows].astype(np.int64) * codes + code[rows]
+    order = in_order(key)
+    rows, begin = rows[order], runs(key[order])
+    one = rows[begin[:-1]]
+    start = offsets_of(np.bincount(item[one], minlength=items))
+    return rows, begin, OpenEntries(start, code[one].astype(np.int32), np.diff(begin))
+
+
+def room_for(
+    entries: OpenEntries, combined: NDArray[np.int64], sensitive: Sensitive, limit: int
+) -> tuple[Room | None, Queue | None]:
+    """Allocate working memory for generalised secrets, a limit, or several sensitive columns."""
+    from noren.methods.sweep.kernels import Queue, Room
+
+    values, joint = int(sensitive.first[-1]), combined.shape[1] > 1
+    if not joint and limit < 0 and entries.code.max(initial=-1) < values:
+        return None, None
+    most = max(len(combined), values)
+    nodes = np.zeros(len(sensitive.member_start) - 1, np.int64)
+    room = Room(np.zeros(values), np.empty(most, np.int64), np.empty(values), nodes)
+    heads, follower = np.empty((3, len(combined)), np.int64), np.empty(len(entries.code), np.int64)
+    return room, Queue(heads, follower) if joint else None
+
+
+def classes_of_rows(rows: NDArray[np.int64], begin: NDArray[np.int64], closed: Closings, n: int) -> NDArray[np.int32]:
+    """Return the class of every record, -1 for open ones: the first rows of every entry."""
+    order = in_order(closed.entry)
+    entry, count = closed.entry[order], closed.count[order].astype(np.int64)
+    ahead = offsets_of(count)[:-1]
+    same = runs(entry)
+    ahead -= np.repeat(ahead[same[:-1]], np.diff(same))
+    stops = begin[entry + 1] - ahead
+    out = np.full(n, -1, np.int32)
+    out[rows[ranges(stops - count, stops)]] = np.repeat(closed.number[order], count)
+    return out

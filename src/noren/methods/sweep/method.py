@@ -17,8 +17,15 @@ from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import automatic_hierarchy, common_nodes
 from noren.methods.sweep.bounds import DIVERSITY, SERVED, Bound, arrays, bounds_of, combinations
-from noren.methods.sweep.items import classes_of_rows, list_entries, number_items, room_for
-from noren.methods.sweep.levels import MOST_VECTORS, LevelGroups, level_groups, level_vectors
+from noren.methods.sweep.levels import (
+    MOST_VECTORS,
+    classes_of_rows,
+    level_groups,
+    level_vectors,
+    list_entries,
+    number_items,
+    room_for,
+)
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import in_order
@@ -28,39 +35,42 @@ from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
+    from noren.methods.sweep.kernels import Vectors
 
 
 class Sweep(ClassMethod):
-    """Publish every record as precisely as its neighbours allow.
+    """Generalise every record only as far as the requirements demand.
 
     Records with equal quasi-identifiers form a class if their secrets are diverse enough; those that stand in the way
-    are swept on to the next more general values, vector by vector. What is left in the end shares one most general
-    class, in which secrets are generalised until the requirement holds.
+    are swept on to the next more generalised values, vector by vector. What is left in the end shares one most
+    generalised class, in which secrets are generalised until the requirement holds.
     """
 
     name: Literal["sweep"] = "sweep"
-    sentence: ClassVar[str] = (
-        "Values are made more general, record by record, as far as the neighbours of each record demand."
-    )
+    sentence: ClassVar[str] = "Values are generalised record by record, only as far as the requirements demand."
     first_phase: ClassVar[bool] = True
-    apart: ClassVar[bool] = True
     makes_intervals: ClassVar[bool] = True
     importance: tuple[str, ...] = Field(
         default=(),
-        description="Quasi-identifiers from the most important on, which stay precise longest; others follow in order.",
+        description=(
+            "Quasi-identifiers in order of importance: the first stay precise longest; columns not listed follow."
+        ),
     )
     chunk: int | None = Field(
         default=None,
         ge=2,
-        description="Split the records that are left in the end along a Hilbert curve into groups of so many, and "
-        "generalise more secrets instead; by default they form one class.",
+        description=(
+            "Size of the groups into which records that fit into no diverse class are split, so that more secrets are "
+            "generalised; by default these records form one class."
+        ),
     )
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.moves import Moves
 
         return Moves(
-            "groups close from precise to general values; records of a secret that is too common are swept on",
+            "groups are completed from precise to generalised values; records with too frequent secrets move on to "
+            "more generalised groups",
             nested=self.chunk is None,
         )
 
@@ -70,12 +80,12 @@ class Sweep(ClassMethod):
         found = class_problems(self.name, roles, (), 0)
         for number, model in enumerate(requirements, 1):
             if model.model not in SERVED:
-                message = f"the method {self.name!r} cannot meet {model.model}; it serves {', '.join(SERVED)}."
+                message = f"the method {self.name!r} cannot meet {model.model}; it meets {', '.join(SERVED)}."
                 hint = 'Use [method] name = "mondrian" or "incognito", or require tau-l-diversity.'
                 found.append(Problem(f"require[{number}].model", message, hint))
             elif model.model == "k-anonymity" and self.chunk is not None and model.parameters()["k"] > self.chunk:
                 message = f"groups of {self.chunk} records cannot meet k-anonymity of {model.parameters()['k']}."
-                found.append(Problem("method.chunk", message, "Raise chunk to k, or leave it out."))
+                found.append(Problem("method.chunk", message, "Raise chunk to k, or remove it."))
         diversity = [model for model in requirements if model.model in DIVERSITY]
         if requirements and not diversity:
             message = f"the method {self.name!r} needs a diversity requirement on a sensitive column."
@@ -83,13 +93,13 @@ class Sweep(ClassMethod):
         shares = Counter(name for model in diversity if model.model != "distinct-l-diversity" for name in model.on)
         for number, model in enumerate(requirements, 1):
             if model.parameters().get("weights") and any(shares[name] > 1 for name in model.on):
-                message = f"the method {self.name!r} cannot combine weights with a second bound on the same column."
-                found.append(Problem(f"require[{number}].weights", message, "Leave one of the requirements out."))
+                message = f"the method {self.name!r} takes no second requirement on a column with weights."
+                found.append(Problem(f"require[{number}].weights", message, "Remove one of the requirements."))
         known = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER]
         for name, times in Counter(self.importance).items():
             if name not in known or times > 1:
                 wrong = "is no quasi-identifier" if name not in known else "is named twice"
-                hint = f"Name each of {', '.join(known)} at most once." if known else ""
+                hint = f"List each of {', '.join(known)} at most once." if known else ""
                 found.append(Problem("method.importance", f"column {name!r} {wrong}.", hint))
         return found
 
@@ -102,7 +112,7 @@ class Sweep(ClassMethod):
         hierarchies = [automatic_hierarchy(table.columns[name], table.codes[name]) for name in quasi]
         count = prod(tree.height + 1 for tree in hierarchies)
         if count > MOST_VECTORS:
-            message = f"the hierarchies have {count:,} combinations of levels; {self.name!r} walks through all of them."
+            message = f"the hierarchies have {count:,} combinations of levels; {self.name!r} tries all of them."
             hint = f"Use fewer quasi-identifiers or hierarchies of fewer levels, up to {MOST_VECTORS:,} combinations."
             raise PolicyError([Problem("attributes", message, hint)])
         size = max([1, *(int(m.parameters()["k"]) for m in requirements if m.model == "k-anonymity")])
@@ -127,8 +137,8 @@ class Run:
     bounds: list[Bound]
     information: NDArray[np.float64]
     vectors: NDArray[np.int64]
-    grouping: LevelGroups
-    packed: NDArray[np.int32]
+    grouping: Vectors
+    codes: NDArray[np.int32]
     """(columns, items)"""
     item: NDArray[np.int32]
     rows: NDArray[np.int64]
@@ -152,11 +162,11 @@ class Run:
         """Number the items at random and generalise secrets until the whole table meets the bounds."""
         information, vectors = level_vectors(hierarchies)
         groups = level_groups(hierarchies, vectors)
-        packed = groups.packed([table.codes[name] for name in quasi])
-        number, items = number_items(packed, groups.radix)
+        codes = np.stack([np.asarray(table.codes[name], np.int32) for name in quasi])
+        number, items = number_items(codes, [len(tree.leaves) for tree in hierarchies])
         item = order(items).astype(np.int32)[number]
-        of_items = np.empty((len(packed), items), np.int32)
-        of_items[:, item] = packed
+        of_items = np.empty((len(codes), items), np.int32)
+        of_items[:, item] = codes
         rows = in_order(item)
         run = cls(
             table, quasi, [tree_of(tree) for tree in hierarchies], bounds, information, vectors, groups, of_items, item,
@@ -175,32 +185,33 @@ class Run:
             if len(limits) == 2 and bound.met_by(mine):
                 continue
             if raise_values(mine, limits, bound.alone, bound.tree.parent):
-                message = f"even with all values of {bound.name!r} generalised the bound on its shares does not hold."
+                message = f"even with all values of {bound.name!r} generalised, the bound on its shares does not hold."
                 raise RequirementNotMet(message, hint="Make the weights more even, or raise tau.")
             nodes[rows] = mine
 
     def sweep(self, size: int) -> None:
-        """Close classes of at least `size` records at all vectors but the most general."""
+        """Close classes of at least `size` records at all vectors but the most generalised."""
         self.close(slice(None, -1), size, -1)
 
     def close(self, which: slice, size: int, limit: int) -> None:
         """Close classes of at least `size` records at some vectors; for the limit see `noren.methods.sweep.kernels`."""
         from noren.methods.sweep import kernels as kernel
 
-        items = self.packed.shape[1]
+        items = self.codes.shape[1]
         code, combined = combinations(self.bounds, self.nodes)
         open_rows = self.rows[self.classes[self.rows] < 0]
-        rows, begin, entries = list_entries(open_rows, self.item, code, items, len(combined.nodes))
-        vectors, sensitive = self.grouping.vectors(which), arrays(self.bounds)
+        rows, begin, entries = list_entries(open_rows, self.item, code, items, len(combined))
+        every, sensitive = self.grouping, arrays(self.bounds)
+        vectors = every._replace(offset=every.offset[which], stride=every.stride[which], space=every.space[which])
         room, queue = room_for(entries, combined, sensitive, limit)
-        closed = kernel.sweep(self.packed, vectors, entries, combined, sensitive, size, limit, room, queue)
+        closed = kernel.sweep(self.codes, vectors, entries, combined, sensitive, size, limit, room, queue)
         found = classes_of_rows(rows, begin, closed, self.table.n)
         self.classes = np.where(found >= 0, found + np.int32(len(self.class_vector)), self.classes)
         self.class_vector = np.concatenate([self.class_vector, closed.vector])
         self.class_size = np.concatenate([self.class_size, closed.size])
 
     def drop(self, limit: int, size: int) -> None:
-        """Leave out records that stand in the way of the last class, at most `limit`."""
+        """Suppress records that prevent the last class from meeting the limits, at most `limit`."""
         waiting = self.classes < 0
         if not limit or not waiting.any():
             return
@@ -214,7 +225,7 @@ class Run:
         self.class_vector, self.class_size = self.class_vector[:closed], self.class_size[:closed]
 
     def reopen(self, size: int) -> None:
-        """If the last class is too small, add the class that loses least by it."""
+        """If the last class is too small, add the class with the smallest loss."""
         left = int(self.last.sum())
         if not 0 < left < size:
             return
@@ -226,11 +237,11 @@ class Run:
 
     @property
     def last(self) -> NDArray[np.bool_]:
-        """The records of the last class."""
+        """Return the records of the last class."""
         return self.keep & (self.classes < 0)
 
     def publish(self, chunk: int | None) -> Plan:
-        """Generalise secrets of the last class, and say what every record publishes."""
+        """Generalise secrets of the last class, and return what every record publishes."""
         closed = self.classes >= 0
         vector = np.full(self.table.n, len(self.vectors) - 1)
         vector[closed] = self.class_vector[self.classes[closed]]
@@ -255,13 +266,16 @@ class Run:
             if general:
                 columns[bound.name] = Recode(bound.tree.nodes, nodes)
         notes = [
-            f"{len(rows) / self.table.n:.1%} of the records are in the most general class"
-            f"{'' if chunk is None else f', split into groups of {chunk}'}; {raised:,} secrets are generalised."
+            (
+                f"{len(rows) / self.table.n:.1%} of the records are in the most generalised "
+                f"class{'' if chunk is None else f', split into groups of {chunk}'}; {raised:,} secrets are "
+                "generalised."
+            )
         ]
         return Plan(columns, None if self.keep.all() else self.keep, notes)
 
     def _chunks(self, rows: NDArray[np.int64], chunk: int) -> NDArray[np.int64]:
-        """Which run of `chunk` records along the Hilbert curve each row belongs to; the last run takes the rest."""
+        """Return the run of `chunk` records along the Hilbert curve of each row; the last run takes the rest."""
         from noren.methods.hilbert import along_curve
 
         codes = {name: self.table.codes[name][rows] for name in self.quasi}

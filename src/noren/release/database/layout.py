@@ -1,26 +1,116 @@
-"""Which tables a release has in a base, and what their columns hold.
+"""The tables and columns of a release in a database.
 
 `cells` has one row for each published row: values as they are, and numbers where a column says the same thing in many
-rows: a set, a general value, a group. What the numbers mean stands in a table of its own, once. The view `records`
-puts both together, for people: sets as arrays, intervals as ranges.
-
-Intervals are stored as the range types of PostgreSQL.
+rows: a set, a generalised value, a group. What the numbers mean stands in a table of its own, once. The view `records`
+puts both together, for people: sets as arrays, intervals as range types.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from noren.errors import ReleaseError
-from noren.release.database.counts import Pair, table_name
-from noren.release.sides import sides
+from noren.release.store import sides
 from noren.schema.nodes import Nodes
 from noren.sources.postgres import quoted, text
 from noren.statements import Cells, Statement
+
+# ---------------------------------------------------------------------- counted pairs
+#
+# How often the cells of two columns occur together, kept in the base where that is far shorter than the rows.
+#
+# Whoever has the rows can count them, so these tables publish nothing more; a question about two hidden columns then
+# reads some thousand lines instead of grouping millions. `verify` counts the rows again and compares.
+
+ROWS_PER_PAIR = 8
+"""Rows for every pair that is possible, at least; below that a table of pairs saves little."""
+SHARE = 2
+"""All these tables together have at most so many times fewer lines than the release has rows."""
+FIELDS = ("first", "second", "rows")
+Pair = tuple[int, int]
+
+
+def table_name(pair: Pair) -> str:
+    return f"counts_{pair[0]}_{pair[1]}"
+
+
+def kept_pairs(sizes: Mapping[int, int], rows: int) -> list[Pair]:
+    """Return the pairs of columns that are counted together, the smallest first; `sizes` gives the number of distinct
+    cells of every numbered column."""
+    left, out = rows // SHARE, []
+    for size, *pair in sorted((sizes[a] * sizes[b], a, b) for a, b in combinations(sorted(sizes), 2)):
+        if size * ROWS_PER_PAIR > rows or size > left:
+            break
+        left -= size
+        out.append((pair[0], pair[1]))
+    return out
+
+
+class PairTally:
+    """Counts all kept pairs while rows are written."""
+
+    def __init__(self, sizes: Mapping[int, int], rows: int) -> None:
+        self.sizes = dict(sizes)
+        self.held = {pair: np.zeros(sizes[pair[0]] * sizes[pair[1]], np.int64) for pair in kept_pairs(sizes, rows)}
+
+    def add(self, ids: Mapping[int, NDArray]) -> None:
+        """Add the numbers of some rows in every column."""
+        for (first, second), held in self.held.items():
+            both = ids[first].astype(np.int64) * self.sizes[second] + ids[second]
+            np.add(held, np.bincount(both, minlength=len(held)), out=held)
+
+    def tables(self) -> Iterator[tuple[Pair, Any]]:
+        """Return the table of every pair: the combinations that occur."""
+        import pyarrow as pa
+
+        for pair, held in self.held.items():
+            place = np.flatnonzero(held)
+            numbers = [part.astype(np.int32) for part in np.divmod(place, self.sizes[pair[1]])]
+            yield pair, pa.table(dict(zip(FIELDS, [*numbers, held[place]], strict=True)))
+
+
+def pair_definition(schema: str, pair: Pair) -> str:
+    return f"CREATE TABLE {schema}.{table_name(pair)} (first int NOT NULL, second int NOT NULL, rows int8 NOT NULL)"
+
+
+def pair_constraints(schema: str, pair: Pair, lookups: Sequence[str]) -> str:
+    """Return the constraints of pair tables: every pair once, and valid numbers; checked after the lines are
+    inserted."""
+    keys = [
+        f"ADD FOREIGN KEY ({field}) REFERENCES {schema}.{quoted(lookup)} (id)"
+        for field, lookup in zip(FIELDS[:2], lookups, strict=True)
+    ]
+    return f"ALTER TABLE {schema}.{table_name(pair)} ADD PRIMARY KEY (first, second), {', '.join(keys)}"
+
+
+def pair_reading(schema: str, pair: Pair, names: Mapping[int, str], title: str) -> str:
+    """Return the query for the counts of some or all of a pair's columns, named by their positions."""
+    fields = dict(zip(pair, FIELDS[:2], strict=True))
+    chosen = [fields[place] for place in names]
+    shown = ", ".join(f"{fields[place]} AS {quoted(name)}" for place, name in names.items())
+    if len(names) == len(pair):
+        return f"SELECT {shown}, rows AS {quoted(title)} FROM {schema}.{table_name(pair)}"
+    summed = f"sum(rows)::int8 AS {quoted(title)}"
+    return f"SELECT {shown}, {summed} FROM {schema}.{table_name(pair)} GROUP BY {', '.join(chosen)}"
+
+
+def pair_comparison(schema: str, cells: str, pair: Pair, columns: Sequence[str]) -> str:
+    """Return the query for lines with wrong counts."""
+    first, second = map(quoted, columns)
+    counted = f"SELECT {first} AS first, {second} AS second, count(*) AS n FROM {schema}.{cells} GROUP BY 1, 2"
+    return (
+        f"SELECT 1 FROM ({counted}) c FULL JOIN {schema}.{table_name(pair)} k USING (first, second) "
+        "WHERE c.n IS DISTINCT FROM k.rows LIMIT 1"
+    )
+
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
 WHOLE = re.compile(r"-?\d{1,18}")
@@ -31,7 +121,7 @@ EVERYTHING = ("*", "any")
 
 
 def range_type(labels: Sequence[str]) -> tuple[str, list[str]] | None:
-    """The range type that can hold all these general values, and each as its text; None where one is no interval."""
+    """Return the range type for all these generalised values, and each as text; None if one is no interval."""
     found = [_ends(label) for label in labels]
     ends = [end for pair in found if pair is not None for end in pair[:2] if end]
     kind = _kind(ends) if ends else None
@@ -42,7 +132,7 @@ def range_type(labels: Sequence[str]) -> tuple[str, list[str]] | None:
 
 
 def _ends(label: str) -> tuple[str, str, str] | None:
-    """Lower end, upper end (empty where open) and the closing bracket."""
+    """Return the lower end, the upper end (empty if open) and the closing bracket."""
     if label in EVERYTHING:
         return "", "", ")"
     if match := INTERVAL.fullmatch(label):
@@ -78,7 +168,7 @@ LONGEST = 63
 
 @dataclass(frozen=True)
 class Lookup:
-    """The table of what the numbers in one column mean."""
+    """The table with the meaning of the numbers in one column."""
 
     name: str
     cells: Cells
@@ -94,7 +184,7 @@ class Lookup:
 
 
 def plain(array: Any) -> Any:
-    """An Arrow array without dictionaries, which PostgreSQL does not have."""
+    """Return an Arrow array without dictionaries, which PostgreSQL does not support."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -107,7 +197,7 @@ def plain(array: Any) -> Any:
 
 
 def sql_type(kind: Any) -> str:
-    """The type in PostgreSQL of an Arrow type that releases have."""
+    """Return the PostgreSQL type of an Arrow type."""
     import pyarrow as pa
 
     if pa.types.is_list(kind):
@@ -117,12 +207,12 @@ def sql_type(kind: Any) -> str:
     known = {"string": "text", "int64": "int8", "int32": "int4", "uint32": "int8", "double": "float8"}
     known |= {"bool": "boolean", "date32[day]": "date", "uint64": "int8", "uint16": "int4", "uint8": "int4"}
     if str(kind) not in known:
-        raise ReleaseError(f"a column of {kind} has no place in PostgreSQL.")
+        raise ReleaseError(f"a column of {kind} cannot be stored in PostgreSQL.")
     return known[str(kind)]
 
 
 def lookup_name(statement: Statement, number: int) -> str | None:
-    """The table that a column's numbers are kept in; None where the cells stand as they are."""
+    """Return the table with the meaning of a column's numbers; None if cells are stored directly."""
     if statement.nodes is not None:
         return f"nodes_{number}"
     return f"sets_{number}" if statement.design is not None and statement.kinds is None else None
@@ -137,7 +227,7 @@ def side_name(side: str) -> str:
 
 
 def key_table(side: str) -> str:
-    """The table that numbers the groups of a side table, which has several rows for each."""
+    """Return the table that numbers the groups of a side table, which has several rows for each."""
     return f"{side_name(side)}_keys"
 
 
@@ -145,7 +235,7 @@ def demand_names(columns: Sequence[Statement]) -> None:
     for column in columns:
         if column.name in SYSTEM:
             raise ReleaseError(
-                f"the column {column.name!r} has a name that PostgreSQL keeps for itself.",
+                f"the name of column {column.name!r} is reserved by PostgreSQL.",
                 hint="Rename it in the original and release again.",
             )
         if len(column.name.encode()) > LONGEST:
@@ -156,7 +246,7 @@ def demand_names(columns: Sequence[Statement]) -> None:
 
 
 def view_query(schema: str, columns: Sequence[Statement]) -> str:
-    """The query behind the view that people read, as it is published and as it must be found."""
+    """Return the query of the view for people, for publishing and for comparison."""
     shown, joined = [], []
     for number, column in enumerate(columns):
         name, lookup = quoted(column.name), lookup_name(column, number + 1)
@@ -171,7 +261,7 @@ def view_query(schema: str, columns: Sequence[Statement]) -> str:
 def comments(
     schema: str, columns: Sequence[Statement], lookups: Sequence[Lookup | None], pairs: Sequence[Pair]
 ) -> list[str]:
-    """A sentence on every column of `records` and on every table."""
+    """Return a comment on every column of `records` and on every table."""
     out = [
         f"COMMENT ON VIEW {schema}.{RECORDS} IS 'A release of noren: one row for each published row.'",
         f"COMMENT ON TABLE {schema}.{CELLS} IS 'The same rows with numbers for sets, general values and groups.'",

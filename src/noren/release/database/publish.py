@@ -1,4 +1,4 @@
-"""Writing a release into a schema of its own: one transaction, and whoever is not named sees nothing."""
+"""Writes a release into its own schema, in one transaction; only named roles can read it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import numpy as np
 
 from noren.errors import ReleaseError
 from noren.progress import Meter, silent
-from noren.release.database import counts
-from noren.release.database.counts import PairTally
 from noren.release.database.layout import (
     CELLS,
     MANIFEST,
     RECORDS,
     Lookup,
+    PairTally,
     comments,
     demand_names,
     key_table,
     lookup_name,
     node_ranges,
+    pair_constraints,
+    pair_definition,
     plain,
     side_name,
     sql_type,
+    table_name,
     view_query,
 )
 from noren.release.manifest import FORMAT
 from noren.release.package import manifest_block
 from noren.release.release import Release
-from noren.release.sides import sides
+from noren.release.store import sides
 from noren.sources.postgres import Address, Connection, Refused, quoted, text
 from noren.statements import CellBatch, Cells, Statement
 
@@ -64,7 +66,7 @@ def publish(release: Release, place: str, *, grant: Sequence[str] = (), meter: M
 
 
 def _lookup(release: Release, statement: Statement, number: int) -> Lookup | None:
-    """The different cells of a column in one order that follows from them, where a table of them is smaller."""
+    """Return the distinct cells of a column in a deterministic order, if a table of them is smaller."""
     name = lookup_name(statement, number)
     if name is None:
         return None
@@ -164,9 +166,9 @@ def _fill_counts(
     schema = quoted(address.schema or "")
     names = {number: lookup.name for number, (_, lookup) in enumerate(columns, 1) if lookup is not None}
     for pair, content in tally.tables():
-        base.run(counts.definition(schema, pair))
-        base.ingest(counts.table_name(pair), content, address.schema or "")
-        base.run(counts.constraints(schema, pair, [names[place] for place in pair]))
+        base.run(pair_definition(schema, pair))
+        base.ingest(table_name(pair), content, address.schema or "")
+        base.run(pair_constraints(schema, pair, [names[place] for place in pair]))
 
 
 def _type(release: Release, column: Statement, lookup: Lookup | None) -> str:
@@ -187,7 +189,7 @@ def _foreign_key(schema: str, column: Statement, lookup: Lookup | None) -> str |
 def _reader(
     release: Release, columns: Sequence[tuple[Statement, Lookup | None]], tally: PairTally, meter: Meter
 ) -> Any:
-    """The rows as an Arrow stream."""
+    """Return the rows as an Arrow stream."""
     import pyarrow as pa
 
     made = (_rows(batch, columns, tally) for batch in release.batches())
@@ -221,7 +223,7 @@ def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]], 
 
 
 def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
-    """Take away what default privileges of the base gave, and give the named roles the right to read."""
+    """Revoke default privileges, and grant the named roles the right to read."""
     given = base.rows(
         "SELECT DISTINCT c.relname::text, coalesce(r.rolname::text, 'public') FROM pg_class c "
         "CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
@@ -243,5 +245,5 @@ def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
             base.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {quoted(role)}")
         except Refused as refused:
             if refused.state == NO_ROLE:
-                raise ReleaseError(f"there is no role {role!r}.", hint="Create it first, or name another.") from None
+                raise ReleaseError(f"there is no role {role!r}.", hint="Create it first, or use another.") from None
             raise

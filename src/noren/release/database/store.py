@@ -13,12 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import ReleaseError
-from noren.release.database import counts
-from noren.release.database.counts import FIELDS, Pair, table_name
-from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name, view_query
+from noren.release.database.layout import (
+    CELLS,
+    FIELDS,
+    MANIFEST,
+    RECORDS,
+    Pair,
+    key_table,
+    lookup_name,
+    pair_comparison,
+    pair_reading,
+    side_name,
+    table_name,
+    view_query,
+)
 from noren.release.manifest import Manifest
 from noren.release.package import manifest_of
-from noren.release.sides import sides
+from noren.release.store import sides
 from noren.sources.postgres import Address, Connection, PostgresSource, Refused, quoted, text
 from noren.statements import CellBatch, Cells, SetCells, Statement
 from noren.statements.set_cells import numbered
@@ -33,7 +44,7 @@ COUNTING = ("work_mem = '256MB'", "parallel_setup_cost = 0", "parallel_tuple_cos
 
 
 class DatabaseStore:
-    """The cells of a release in a base. All reading is in one snapshot."""
+    """The cells of a release in a database. All reading is in one snapshot."""
 
     def __init__(self, address: Address, columns: Sequence[Statement], pairs: Sequence[Pair] = ()) -> None:
         self.address = address
@@ -56,7 +67,7 @@ class DatabaseStore:
             yield self._cells(batch, columns)
 
     def counted(self, columns: Sequence[Statement]) -> tuple[CellBatch, NDArray[np.int64]]:
-        """The different combinations of cells and how many rows have each, counted by the server."""
+        """Count the distinct combinations of cells on the server."""
         import pyarrow as pa
 
         with self._source.reader(COUNTING) as reader:  # one for all: to connect costs more than to read a few lines
@@ -66,25 +77,25 @@ class DatabaseStore:
             table = pa.Table.from_batches(list(reader.batches(self.counting(columns)))).combine_chunks()
             rows = table.column(ROWS).to_numpy().astype(np.int64)
             if self._kept(columns) is not None and int(rows.sum()) != self._rows(reader):
-                raise _refused(self.address, "its tables of counts are not of its rows", "")
+                raise _refused(self.address, "its tables of counts do not belong to its rows", "")
         parts = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
         return self._cells(parts[0], columns), rows
 
     def counting(self, columns: Sequence[Statement]) -> str:
-        """The query that counts combinations: of lines counted before, where the base has them."""
+        """Return the query that counts combinations, from stored counts if the database has them."""
         kept = self._kept(columns)
         if kept is not None:
-            return counts.reading(self.schema, kept, {self._places[one.name]: one.name for one in columns}, ROWS)
+            return pair_reading(self.schema, kept, {self._places[one.name]: one.name for one in columns}, ROWS)
         names = ", ".join(quoted(column.name) for column in columns)
         return f"SELECT {names}, count(*) AS {quoted(ROWS)} FROM {self.schema}.{CELLS} GROUP BY {names}"
 
     def _kept(self, columns: Sequence[Statement]) -> Pair | None:
-        """The first pair of columns counted before that has all of these."""
+        """Return the first stored pair of columns that contains all of these."""
         asked = {self._places[column.name] for column in columns}
         return next((pair for pair in self.pairs if asked and asked <= set(pair)), None)
 
     def _rows(self, reader: Connection) -> int:
-        """How many rows there are, counted once: a snapshot does not change."""
+        """Return the number of rows, counted once per snapshot."""
         if self._counted is None:
             self._counted = int(reader.rows(f"SELECT count(*) FROM {self.schema}.{CELLS}")[0][0])
         return self._counted
@@ -103,7 +114,7 @@ class DatabaseStore:
         return out
 
     def _lookup(self, column: Statement, reader: Connection | None = None) -> Cells:
-        """What the numbers of a column mean, read once."""
+        """Return the meaning of the numbers of a column, read once."""
         import pyarrow as pa
 
         if column.name not in self._meant:
@@ -119,7 +130,7 @@ class DatabaseStore:
 
     @cached_property
     def described(self) -> Mapping[str, set[str]]:
-        """The columns of every table that such a release has."""
+        """Return the columns of every table of such a release."""
         names = {column.name for column in self.columns}
         out = {CELLS: names, RECORDS: names, MANIFEST: {"format", "manifest"}}
         out |= {name: {"id", "value", "interval"} for name in self._lookups.values()}
@@ -131,9 +142,8 @@ class DatabaseStore:
         return out
 
     def demand_closed(self) -> None:
-        """Refuse a schema with a table or a column that the manifest does not describe, with a view that is not the one
-        that was published, with tables of which not everybody sees the same, or with counts that are not those of its
-        rows."""
+        """Refuse a schema with a table or column that the manifest does not describe, another view, row policies, or
+        wrong counts."""
         with Connection(self.address) as base:
             self._demand_view(base)
             self._demand_plain(base)
@@ -150,12 +160,12 @@ class DatabaseStore:
             raise _refused(self.address, f"it has the column {strange[0][:60]!r}")
         for pair in self.pairs:
             names = [self.columns[place - 1].name for place in pair]
-            asked = counts.comparison(self.schema, CELLS, pair, names)
+            asked = pair_comparison(self.schema, CELLS, pair, names)
             if any(batch.num_rows for batch in self._source.read(asked, COUNTING)):
-                raise _refused(self.address, f"{table_name(pair)} is not the count of its rows", "")
+                raise _refused(self.address, f"{table_name(pair)} does not match its rows", "")
 
     def _demand_plain(self, base: Connection) -> None:
-        """Refuse rules, policies on rows, and tables whose rows count as rows of another."""
+        """Refuse rules, row policies, and inheritance between tables."""
         asked = base.rows(
             "SELECT c.relname::text FROM pg_class c WHERE "
             f"c.relnamespace = {text(self.schema)}::regnamespace AND c.relname <> '{RECORDS}' AND c.relkind <> 'i' AND "
@@ -163,10 +173,10 @@ class DatabaseStore:
             "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhparent = c.oid))"
         )
         if asked:
-            raise _refused(self.address, f"{asked[0][0][:60]!r} is no plain table", "")
+            raise _refused(self.address, f"{asked[0][0][:60]!r} is not an ordinary table", "")
 
     def _demand_view(self, base: Connection) -> None:
-        """Refuse another view for people than the one that is published: the server says how it would keep that one."""
+        """Refuse a view that differs from the published one, by comparing the server's definitions."""
         full = text(f"{self.schema}.{RECORDS}")
         try:
             base.run("BEGIN")
@@ -180,20 +190,23 @@ class DatabaseStore:
         except Refused as refused:
             if refused.state not in NO_VIEWS:
                 raise
-            message = f"{self.address.name}: this user may not create temporary views, so {RECORDS!r} is not compared."
-            raise ReleaseError(message, hint="Verify as a user who has the right TEMPORARY on the base.") from None
+            message = (
+                f"{self.address.name}: this user may not create temporary views, so {RECORDS!r} cannot be compared."
+            )
+            raise ReleaseError(message, hint="Verify as a user with the right TEMPORARY on the database.") from None
         if found != [(True,)]:
             raise _refused(self.address, f"{RECORDS!r} is not the view of its cells", "")
 
 
 def _refused(address: Address, why: str, which: str = ", which its manifest does not describe") -> ReleaseError:
     return ReleaseError(
-        f"{address.name}: not as published: {why}{which}.", hint="Do not use it; ask the holder for it again."
+        f"{address.name}: not as published: {why}{which}.",
+        hint="Do not use it; ask the holder for it again.",
     )
 
 
 def _pairs(base: Connection, schema: str, columns: Sequence[Statement]) -> list[Pair]:
-    """Which columns the base has counted together, those with the fewest lines first. Older releases have none."""
+    """Return the stored pairs of columns, the smallest first. Older releases have none."""
     there = base.rows(
         "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname LIKE 'counts%' "
         f"AND relnamespace = {text(schema)}::regnamespace ORDER BY reltuples, relname"
@@ -204,21 +217,23 @@ def _pairs(base: Connection, schema: str, columns: Sequence[Statement]) -> list[
 
 
 def read_database(place: str) -> tuple[Manifest, DatabaseStore, str]:
-    """Manifest, cells and name of the release in a schema."""
+    """Return manifest, cells and name of the release in a schema."""
     address = Address.parse(place)
     if not address.schema:
-        hint = 'Name its schema: "postgresql://host/base?schema=patients_2026".'
-        raise ReleaseError(f"{address.name}: no release is named.", hint=hint)
+        hint = 'Add its schema to the address: "postgresql://host/base?schema=patients_2026".'
+        raise ReleaseError(f"{address.name}: the address has no schema of a release.", hint=hint)
     schema = quoted(address.schema)
     with Connection(address) as base:
         try:
             found = base.rows(f"SELECT manifest::text FROM {schema}.{MANIFEST}")
         except Refused as refused:
             if refused.state in ("42P01", "3F000"):
-                raise ReleaseError(f"{address.name}: no release here.", hint="Check the name of the schema.") from None
+                raise ReleaseError(
+                    f"{address.name}: this is not a release.", hint="Check the name of the schema."
+                ) from None
             raise
         if len(found) != 1:
-            raise _refused(address, "its manifest is not one")
+            raise _refused(address, "its manifest is not a manifest")
         manifest = manifest_of(address.name, json.loads(found[0][0]))
         columns = _with_sides(base, schema, manifest.columns, address)
         pairs = _pairs(base, schema, columns)
@@ -239,5 +254,5 @@ def _with_sides(base: Connection, schema: str, columns: Sequence[Statement], add
         try:
             found[side] = sharing[0].read_side(content)
         except (pa.ArrowException, KeyError, ValueError, TypeError):
-            raise _refused(address, f"the table {side_name(side)!r} is not what a column needs") from None
+            raise _refused(address, f"the table {side_name(side)!r} does not fit its column") from None
     return [column if column.side is None else column.with_side(found[column.side]) for column in columns]

@@ -1,4 +1,4 @@
-"""The pages, in the order of the rail. A page is one module with a function `build(session)`.
+"""The pages, in the order of the steps. A page is one module with a function `build(session)`.
 
 The contract of `build`: it is called inside the column of the page, once a load and again after undo or redo, and adds
 elements there. It reads `session.draft`, `session.rules`, `session.result(name)` and `session.jobs`, changes the policy
@@ -21,7 +21,7 @@ Side = Literal["holder", "recipient", "auditor"]
 
 @dataclass(frozen=True)
 class Page:
-    """One page: its name is that of its module, of its texts and of its address."""
+    """One page: the name of its module, of its texts and of its address."""
 
     name: str
     side: Side

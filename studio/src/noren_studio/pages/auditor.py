@@ -1,4 +1,4 @@
-"""The auditor's page: is a release what it claims, what does an adversary learn, and what of tables made elsewhere."""
+"""The auditor's page: verify a release, attack it, or measure a table by another tool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from noren_studio.texts import auditor as words
 
 
 def build(session: Session) -> None:
-    """Builds the page; `session.kept["release"]` is the release that was named on the command line, if one was."""
+    """Build the page; `session.kept["release"]` is a release from the command line."""
     what = asked(session, AUDIT).get("what", "release")
     with div("n-row"):
         toggle = ui.toggle(words.WHAT, value=what, on_change=partial(_what, session)).classes("n-kind")

@@ -1,4 +1,4 @@
-"""Attacks: each with what its adversary knows, a form of its own fields, and what it gains before and after."""
+"""Attacks: the adversary's knowledge, a form of options, and the figures before and after."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from noren_studio.forms import fields_of, form
 from noren_studio.pages.auditor_besides import known
 from noren_studio.pages.recipient_answer import python, shown_picture, to_view
 from noren_studio.parts import button, card, div, line, note, refresh, say, table, tag, take, watch
-from noren_studio.questions import AUDIT, ask, asked, mark_of, public_place
+from noren_studio.questions import AUDIT, ask, asked, public_place
 from noren_studio.rebuild import Part
-from noren_studio.session import Session
+from noren_studio.session import Session, mark_of
 from noren_studio.texts import auditor as words
 from noren_studio.texts import recipient as texts_recipient
 from noren_studio.work.auditing import attack_release, read_attacks
@@ -35,7 +35,7 @@ Found = Mapping[str, Any]
 
 
 def attacking(session: Session, found: Found) -> None:
-    """Which attacks apply, which are run, and what they gained."""
+    """Show which attacks apply, which run, and their results."""
     with card(words.ATTACKS, words.ATTACKS_WHY) as box:
         box.props("data-attacks")
         if session.kept.get("looked at") != found["place"]:
@@ -68,7 +68,7 @@ def _download(result: Found) -> None:
 
 
 def why_not(session: Session, name: str, reasons: Mapping[str, str | None]) -> str | None:
-    """Why an attack has nothing to attack. A second release is what the intersection waits for."""
+    """Explain why an attack does not apply, or that it needs a second release."""
     given = asked(session, AUDIT)
     return None if name == "intersection" and given.get("second") else reasons[name]
 
@@ -122,7 +122,7 @@ def _all(session: Session, chosen: list[str]) -> None:
 
 
 def options(session: Session, name: str, kind: type[Attack]) -> None:
-    """The fields of an attack: numbers and choices as everywhere, texts as they are typed."""
+    """Show the fields of an attack's options."""
     given = asked(session, AUDIT).get("options", {}).get(name, {})
 
     def change(field: str, value: Any) -> None:
@@ -156,7 +156,7 @@ def _typed(name: str, now: str, says: str, listed: bool, change: Any) -> None:
 
 
 def given_options(session: Session, name: str) -> dict[str, Any]:
-    """The options of an attack as the library takes them."""
+    """Return the options of an attack for the library."""
     from noren.audit import ATTACKS
 
     audit = asked(session, AUDIT)
@@ -193,7 +193,7 @@ def _begin(session: Session, found: Found, reasons: Mapping[str, str | None]) ->
 
 
 def script(place: str, attacks: Mapping[str, Mapping[str, Any]], given: Mapping[str, str]) -> str:
-    """The same attacks by Python alone."""
+    """Return Python code that runs the same attacks."""
     besides = "".join(f", {name}={public_place(value)!r}" for name, value in given.items())
     lines = ["import noren as nr", "", f"release = nr.open_release({public_place(place)!r})"]
     for name, own in attacks.items():
@@ -206,7 +206,9 @@ def script(place: str, attacks: Mapping[str, Mapping[str, Any]], given: Mapping[
 
 
 def gains(session: Session, result: Found) -> None:
-    """All results, the largest gain first."""
+    """Show all results, the largest gain first."""
+    if result["run"] < result["of"]:
+        line(words.run_of(result["run"], result["of"]), "n-soft")
     if result["holder_only"]:
         note(words.HOLDER_SIDE, tone="warn")
     if result["results"]:
@@ -227,7 +229,7 @@ def _bars(result: Found) -> None:
 
 
 def before_after(one: Found) -> None:
-    """Two bars, one above the other: what is known without the release, and with it."""
+    """Show two bars: before the release, and with it."""
     with div("n-pair").style("min-width: 260px"):
         for which, share in ((words.BEFORE, one["before"]), (words.AFTER, one["after"])):
             line(which, "n-soft")
@@ -242,7 +244,7 @@ def before_after(one: Found) -> None:
 
 
 def _closer(session: Session, mark: str, results: Sequence[Found]) -> None:
-    """One result in full, to begin with the one that gains most."""
+    """Show one result in full, by default the one with the largest gain."""
     of, now = session.kept.get("looked at closely", ("", 0))
     now = now if of == mark else 0
 

@@ -1,4 +1,4 @@
-"""What an auditor has besides the release, and verification with it."""
+"""The auditor's other inputs, and verification with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Found = Mapping[str, Any]
 
 
 def besides(session: Session, found: Found) -> None:
-    """Policy, original, key and second release, each a path that may stay empty."""
+    """Show fields for policy, original, key and second release, which may stay empty."""
     given = asked(session, AUDIT)
     with card(words.BESIDES, words.BESIDES_WHY) as box:
         box.props("data-besides")
@@ -39,7 +39,7 @@ def besides(session: Session, found: Found) -> None:
 
 
 def path_field(session: Session, name: str, label: str, why: str, now: str) -> None:
-    """A path or an address; what it is for stands below it."""
+    """Show a field for a path or an address with its explanation."""
     with div("n-col tight n-wide"):
         with div("n-row tight").style("flex-wrap: nowrap"):
             field = ui.input(label, value=now).props("dense outlined autocomplete=off spellcheck=false")
@@ -66,7 +66,7 @@ async def _pick(session: Session, name: str, label: str, folders: bool) -> None:
 
 
 def _shortcuts(session: Session, found: Found) -> None:
-    """Where the holder audits, the table and policy are at hand already."""
+    """Show buttons for the table and policy that are open in the holder's steps."""
     demo = session.kept.get("demo release")
     with div("n-row"):
         if session.draft.opened and session.rules.policy is not None:
@@ -77,7 +77,7 @@ def _shortcuts(session: Session, found: Found) -> None:
 
 
 def _take_open(session: Session) -> None:
-    """The policy of the session, as a file beside its table."""
+    """Write the policy of the session to a file beside its table."""
     from noren.files import write_whole
     from noren.policy import text_for
 
@@ -93,7 +93,7 @@ def _take_open(session: Session) -> None:
 
 
 def known(session: Session, *names: str) -> dict[str, str]:
-    """What was named besides the release. Raises where the original cannot be read."""
+    """Return the named inputs; raise if the original cannot be read."""
     given = {name: value for name, value in asked(session, AUDIT).items() if name in names and value}
     if "original" in given and not given.get("policy"):
         raise NorenError(words.NEEDS_POLICY, hint=words.NEEDS_POLICY_HINT)

@@ -1,4 +1,4 @@
-"""Tables that Noren did not make: measured in every model, and judged where a policy says what must hold."""
+"""Tables of other tools: measured in every model, and checked against a policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Found = Mapping[str, Any]
 
 
 def foreign(session: Session) -> None:
-    """Open a table, say what its columns are, measure."""
+    """Open a table, choose its columns, measure."""
     place = asked(session, AUDIT).get("table", "")
     _opener(session, place)
     if not place:
@@ -120,7 +120,7 @@ def _begin(session: Session, place: str) -> None:
 
 
 def script(place: str, policy: str | None, quasi: list[str], sensitive: list[str], mark: str | None) -> str:
-    """The same measurement by Python alone."""
+    """Return Python code that measures the same."""
     named = {"policy": policy or None, "quasi": quasi, "sensitive": sensitive}
     options = "".join(f", {name}={value!r}" for name, value in named.items() if value)
     options += "" if mark == SUPPRESSED else f", suppressed={mark!r}"
@@ -150,7 +150,7 @@ def _measured(session: Session, result: Found) -> None:
 
 
 def _headlines(result: Found) -> None:
-    """The figures that everybody asks for first."""
+    """Show the most requested figures."""
     wanted = {"k-anonymity": "k", "distinct-l-diversity": "l", "t-closeness": "t"}
     with div("n-row top").style("gap: 40px"):
         for model, parameter in wanted.items():

@@ -1,4 +1,4 @@
-"""Step 4, the choice: candidates on a map of risk and loss, in a table, two of them side by side."""
+"""Step 4, the choice: candidates on a map of risk and loss, in a table, and compared in pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from noren_studio.parts import bars, button, card, div, edit, line, note, refres
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
 from noren_studio.theme import chart_look, tip, tip_look, tokens
-from noren_studio.work.choosing import compare_candidates, look_at
+from noren_studio.work.choosing import RECORDS, compare_candidates, look_at
 
 MOST_MARKED = 2
 
@@ -36,9 +36,9 @@ def build(session: Session) -> None:
         note(texts.STALE)
     good = [one for one in found["candidates"] if one["holds"]]
     if not found["whole"]:
-        line(texts.COMPARED_SOME, "n-soft n-small")
+        line(texts.compared_some(RECORDS), "n-soft n-small")
     if good:
-        _map(session, good)
+        _map(session, good, found["raw"])
         _table(session, good)
         pair_card(session, good)
     _failed([one for one in found["candidates"] if not one["holds"]])
@@ -75,7 +75,7 @@ def _start(session: Session) -> None:
 
 
 def marked(session: Session) -> list[str]:
-    """The candidates that are compared side by side."""
+    """Return the candidates that are compared."""
     found: list[str] = session.kept.setdefault("marked", [])
     return found
 
@@ -86,68 +86,89 @@ def _mark(session: Session, called: str) -> None:
     refresh()
 
 
-def _map(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
-    """Risk to the right, loss upwards: the best candidates are at the lower left."""
-    shown = [one for one in good if one["error"] is not None]
+def _map(session: Session, good: Sequence[Mapping[str, Any]], raw: float | None) -> None:
+    """Show the map with risk to the right and loss upwards: the best candidates are at the lower left."""
+    shown = [{**one, "adopted": is_adopted(session, one["called"])} for one in good if one["error"] is not None]
     with card(texts.MAP, texts.MAP_WHY):
-        chart = ui.echart(
-            map_options(shown, marked(session), session.dark), on_point_click=partial(_clicked, session, shown)
-        )
+        options = map_options(shown, marked(session), session.dark, raw)
+        chart = ui.echart(options, on_point_click=partial(_clicked, session))
         chart.style("height: 360px; width: 100%").props("role=img data-map").props(f'aria-label="{texts.MAP}"')
+        line(texts.MAP_KEY, "n-soft n-small")
 
 
-def _clicked(
-    session: Session, shown: Sequence[Mapping[str, Any]], event: events.EChartPointClickEventArguments
-) -> None:
-    if event.series_index == 1 and event.name in {one["called"] for one in shown}:
+def _clicked(session: Session, event: events.EChartPointClickEventArguments) -> None:
+    if event.series_index == 1:
         _mark(session, event.name)
 
 
-def map_options(shown: Sequence[Mapping[str, Any]], now: Sequence[str], dark: bool | None) -> dict[str, Any]:
-    """The chart: a line through those that no other beats in both, and a point for each."""
+def map_options(
+    shown: Sequence[Mapping[str, Any]], now: Sequence[str], dark: bool | None, raw: float | None = None
+) -> dict[str, Any]:
+    """Return the chart options in percent: the frontier, a point for each candidate, the raw table."""
     found = tokens(dark)
     front = sorted((one for one in shown if one["front"]), key=lambda one: one["risk"])
-    axis = {"nameLocation": "middle", "nameGap": 34, "scale": True, "axisLabel": {"color": found["soft"]},
-            "nameTextStyle": {"color": found["ink"]}, "splitLine": {"lineStyle": {"color": found["rule"]}}}  # fmt: skip
+    axis = {"nameLocation": "middle", "nameGap": 34, "scale": True, "nameTextStyle": {"color": found["ink"]},
+            "axisLabel": {"color": found["soft"], "formatter": "{value}%"},
+            "splitLine": {"lineStyle": {"color": found["rule"]}}}  # fmt: skip
+    label = {"show": True, "position": "right", "color": found["ink"], "fontWeight": 600}
     points = [
         {
             "name": one["called"],
-            "value": [round(100 * one["risk"], 3), round(one["error"], 5)],
-            "symbolSize": 17 if one["called"] in now else 12,
+            "value": [round(100 * one["risk"], 3), round(100 * one["error"], 3)],
+            "symbol": "diamond" if one.get("adopted") else "rect" if one.get("drafted") else "circle",
+            "symbolSize": 18 if one["called"] in now or one.get("adopted") else 12,
             "itemStyle": {
                 "color": found["bar-2"] if one["called"] in now else found["bar"],
                 "borderColor": found["ink"],
                 "borderWidth": 2 if one["chosen"] else 0,
             },
-            "label": {
-                "show": one["front"] or one["called"] in now,
-                "formatter": "{b}",
-                "position": "right",
-                "color": found["ink"],
-            },
+            "label": {**label, "formatter": str(one["number"]), "position": place},
             "tooltip": {"formatter": tip(texts.tip(one))},
         }
-        for one in shown
+        for one, place in zip(shown, label_places(shown, raw), strict=True)
     ]
+    untouched = [] if raw is None else [{"name": texts.RAW, "value": [round(100 * raw, 3), 0]}]
     return {
         **chart_look(dark),
         "tooltip": tip_look(dark),
-        "grid": {"left": 64, "right": 150, "top": 24, "bottom": 52},
+        "grid": {"left": 70, "right": 90, "top": 24, "bottom": 52},
         "xAxis": {"type": "value", "name": texts.RISK_AXIS, **axis},
-        "yAxis": {"type": "value", "name": texts.LOSS_AXIS, **axis, "nameGap": 46},
+        "yAxis": {"type": "value", "name": texts.LOSS_AXIS, **axis, "nameGap": 50},
         "series": [
             {"type": "line", "symbol": "none", "silent": True,
-             "data": [[100 * one["risk"], one["error"]] for one in front],
+             "data": [[100 * one["risk"], 100 * one["error"]] for one in front],
              "lineStyle": {"type": "dashed", "color": found["soft"], "width": 1.2}},
-            {"type": "scatter", "data": points, "labelLayout": {"hideOverlap": True}},
+            {"type": "scatter", "data": points},
+            {"type": "scatter", "data": untouched, "symbol": "triangle", "symbolSize": 13, "silent": True,
+             "itemStyle": {"color": found["soft"]}, "label": {**label, "formatter": "{b}", "position": "top"}},
         ],
     }  # fmt: skip
+
+
+PLACES = {"right": (16, 0), "left": (-16, 0), "top": (0, -15), "bottom": (0, 15)}
+
+
+def label_places(shown: Sequence[Mapping[str, Any]], raw: float | None) -> list[str]:
+    """Place each number beside its point without covering points or other numbers."""
+    risks = [one["risk"] for one in shown] + ([] if raw is None else [raw])
+    errors = [one["error"] for one in shown] + ([] if raw is None else [0.0])
+    wide, high = (max(of) - min(of) or 1 for of in (risks, errors)) if shown else (1, 1)
+    points = [(840 * one["risk"] / wide, -270 * one["error"] / high) for one in shown]
+    taken, places = list(points), []
+    for x, y in points:
+        free = {name: min(abs(x + dx - a) / 16 + abs(y + dy - b) / 13 for a, b in taken if (a, b) != (x, y) or dx or dy)
+                for name, (dx, dy) in PLACES.items()}  # fmt: skip
+        place = next((name for name, room in free.items() if room > 1), max(free, key=lambda name: free[name]))
+        taken.append((x + PLACES[place][0], y + PLACES[place][1]))
+        places.append(place)
+    return places
 
 
 def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
     rows = [
         (
             partial(_tick, session, one["called"]),
+            one["number"],
             partial(_name, session, one),
             *texts.candidate_figures(one),
             partial(_adopt, session, one["called"], one["method"], one["setting"]),
@@ -161,7 +182,7 @@ def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
 
 
 def is_adopted(session: Session, called: str) -> bool:
-    """Whether the policy has the methods of this candidate since it was adopted."""
+    """Return whether the policy still has the adopted methods of this candidate."""
     return session.kept.get("adopted") == called and session.kept.get("chosen") == session.draft.policy.get("method")
 
 
@@ -179,6 +200,8 @@ def _name(session: Session, one: Mapping[str, Any]) -> None:
         line(one["called"])
         if is_adopted(session, one["called"]):
             tag(texts.ADOPTED, "accent")
+        if one["drafted"]:
+            tag(texts.DRAFT)
         if one["chosen"]:
             tag(texts.BEST, "good")
         elif one["front"]:
@@ -214,7 +237,7 @@ BARS = 16
 
 
 def pair_card(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
-    """What is ticked in the table, as it would be published."""
+    """Show how the ticked candidates would be published."""
     ticked = [one for one in good if one["called"] in session.kept.get("marked", [])]
     with card(texts.PAIR, texts.PAIR_WHY):
         if not ticked:
@@ -263,7 +286,7 @@ def _show_pair(names: Sequence[str], found: Mapping[str, Any]) -> None:
 def _distribution(
     column: str, counts: Sequence[Sequence[Any]] | None, labels: Sequence[str], classes: str = ""
 ) -> None:
-    """The distribution of a column, its values in the order of the original where they are the same."""
+    """Show the distribution of a column, with values in the order of the original."""
     if not counts:
         line(texts.NO_ESTIMATE, "n-soft n-small")
         return

@@ -1,7 +1,8 @@
-"""Step 2, the columns: what each is, by menu or by keyboard, and how general values are made of it."""
+"""Step 2, the columns: roles by menu or keyboard, and generalisation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,74 +11,70 @@ from nicegui import events, ui
 from noren.schema import CALENDAR, NUMERIC
 from noren_studio import texts
 from noren_studio.edits import QUASI, set_option, set_role
+from noren_studio.pages.column_table import ColumnTable
 from noren_studio.pages.hierarchy import hierarchy_card
-from noren_studio.parts import card, div, edit, line, problems, refresh, tag
-from noren_studio.rebuild import keyed
+from noren_studio.parts import card, div, edit, line, problems
+from noren_studio.rebuild import Part
 from noren_studio.session import Session
 from noren_studio.work.opening import roles
 
 STAY = "(e) => { if (e.key === 'ArrowUp' || e.key === 'ArrowDown') e.event.preventDefault(); }"
 """Arrows walk through the columns and do not scroll the page."""
 KEYS = {str(number): role for number, role in enumerate(texts.ROLES, 1)}
-TONES: dict[str, texts.Tone] = {"identifier": "", "drop": "", "plain": "", "quasi-identifier": "accent",
-         "sensitive": "warn", "sensitive-quasi-identifier": "warn", "quasi-sensitive": "warn"}  # fmt: skip
 
 
 def build(session: Session) -> None:
-    found = roles(session.draft.policy)
-    name = selected(session, list(found))
+    def pick(name: str) -> None:
+        if name != selected(session):
+            session.kept["column"] = name
+            listed.show(name)
+            detail.refresh()
+
     problems(session.rules.about("attributes", "people", "together"))
-    with div("n-row top").style("flex-wrap: nowrap; align-items: flex-start"):
-        _list(session, found, name)
-        with div("n-col n-grow"):
-            _role(session, name, found[name])
-            if found[name] in QUASI or found[name] == "sensitive":
-                hierarchy_card(session, name)
-    keys = ui.keyboard(partial(_key, session, list(found)), ignore=["input", "textarea", "select"])
+    selected(session)
+    with div("n-split"):
+        with ui.element("section").classes("n-card tight"):
+            line(texts.KEYS, "n-soft n-small")
+            listed = ColumnTable(session, wide=False, pick=pick)
+        with div("n-col"):
+            detail = Part(_detail, session)
+    keys = ui.keyboard(partial(_key, session, listed, pick), ignore=["input", "textarea", "select"])
     keys.on("key", js_handler=STAY)
 
 
-def selected(session: Session, names: list[str]) -> str:
-    """The column that is looked at; the first one of which something depends, before any was picked."""
+def _detail(session: Session) -> None:
+    name = selected(session)
+    role = roles(session.draft.policy)[name]
+    _role(session, name, role)
+    if role in QUASI or role == "sensitive":
+        hierarchy_card(session, name)
+
+
+def selected(session: Session) -> str:
+    """Return the selected column; by default the first one that needs attention."""
     now = roles(session.draft.policy)
-    first = next((name for name in names if now[name] not in ("identifier", "drop")), names[0])
-    found = session.kept.get("column")
-    return found if found in names else first
+    if session.kept.get("column") not in now:
+        names = list(now)
+        session.kept["column"] = next((name for name in names if now[name] not in ("identifier", "drop")), names[0])
+    name: str = session.kept["column"]
+    return name
 
 
-def _pick(session: Session, name: str) -> None:
-    if name != selected(session, list(roles(session.draft.policy))):
-        session.kept["column"] = name
-        refresh()
-
-
-def _key(session: Session, names: list[str], event: events.KeyEventArguments) -> None:
-    """Arrows walk through the columns, a digit gives the role of that number."""
+def _key(session: Session, listed: ColumnTable, pick: Callable[[str], None], event: events.KeyEventArguments) -> None:
+    """Handle keys: arrows select a column, a digit sets the role with that number."""
     if not event.action.keydown or event.modifiers.ctrl or event.modifiers.meta or event.modifiers.alt:
         return
-    at, key = names.index(selected(session, names)), str(event.key.name)
-    if key == "ArrowDown":
-        _pick(session, names[min(len(names) - 1, at + 1)])
-    elif key == "ArrowUp":
-        _pick(session, names[max(0, at - 1)])
-    elif key in KEYS:
-        _become(session, names[at], KEYS[key])
+    names, name, key = listed.names, selected(session), str(event.key.name)
+    if key in KEYS:
+        _become(session, name, KEYS[key])
+    elif key in ("ArrowDown", "ArrowUp") and names:
+        at = names.index(name) if name in names else -1
+        pick(names[min(len(names) - 1, at + 1) if key == "ArrowDown" else max(0, at - 1)])
 
 
 def _become(session: Session, name: str, role: str) -> None:
+    session.accepted.add(name)
     edit(session, texts.role_of(name, texts.ROLES[role][0]), partial(set_role, name=name, role=role))
-
-
-def _list(session: Session, found: dict[str, str], name: str) -> None:
-    with ui.element("section").classes("n-card tight").style("flex: 0 0 268px; max-height: 74vh; overflow-y: auto"):
-        line(texts.KEYS, "n-soft n-small")
-        for one, role in found.items():
-            row = ui.element("div").classes("n-step" + (" on" if one == name else "")).props("role=button tabindex=0")
-            keyed(row, one)
-            row.on("click", partial(_pick, session, one)).on("keydown.enter", partial(_pick, session, one))
-            with row:
-                line(one, "n-grow n-cut")
-                tag(texts.ROLES[role][0], TONES[role])
 
 
 def _role(session: Session, name: str, role: str) -> None:
@@ -91,7 +88,7 @@ def _role(session: Session, name: str, role: str) -> None:
 
 
 def _writing(session: Session, name: str) -> None:
-    """How missing and rare values are treated, and how cells are written where that was understood wrongly."""
+    """Show how missing and rare values are treated, and how cells are written."""
     declared = session.draft.policy["attributes"][name]
     given = declared if isinstance(declared, dict) else {}
     kind = given.get("kind") or (column_of(session, name) or {}).get("kind")
@@ -113,12 +110,12 @@ def _writing(session: Session, name: str) -> None:
 
 
 def column_of(session: Session, name: str) -> dict[str, Any] | None:
-    """What the table told of a column."""
+    """Return what the table shows of a column."""
     return next((one for one in (session.table or {}).get("columns", []) if one["name"] == name), None)
 
 
 def why_role(session: Session, name: str, role: str) -> str:
-    """Why the role matters, with the number for this table."""
+    """Explain the role with figures of this table."""
     column = column_of(session, name)
     if column is None or session.table is None:
         return texts.ROLES[role][1]

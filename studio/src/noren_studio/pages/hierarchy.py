@@ -1,4 +1,5 @@
-"""The editor of hierarchies: by rule with live levels, or as a tree; ARX's files in and out; gaps and orphans."""
+"""The editor of hierarchies: rules with a preview, or a tree; import and export of ARX files; missing and extra
+values."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from noren.schema import SPANS, Hierarchy, HierarchySpec
 from noren_studio import texts, trees
 from noren_studio.edits import set_option
 from noren_studio.pages.tree_editor import tree_editor
-from noren_studio.parts import button, card, div, edit, line, meter, note, text
+from noren_studio.parts import button, card, div, edit, line, meter, note, text, upload
 from noren_studio.session import Session
 
 RULES = ("widths", "quantiles", "prefix", "calendar", "frequency")
@@ -30,12 +31,14 @@ FIRST = {
     "frequency": (20, 100),
 }
 """Where a rule begins."""
+LARGEST = 1 << 28
+"""Bytes of a hierarchy that is loaded."""
 SHOWN = 8
 """Labels of a level that are shown, the most common first."""
 
 
 class Values:
-    """The values of a column, as the table was studied."""
+    """The values of a column in the table."""
 
     def __init__(self, session: Session, name: str) -> None:
         file = None if session.table is None else Path(session.table["counts"])
@@ -50,7 +53,7 @@ class Values:
 
 
 def hierarchy_card(session: Session, name: str) -> None:
-    """How general values of a column are made."""
+    """Show how values of a column are generalised."""
     seen = Values(session, name)
     given = _given(session, name)
     with card(texts.HIERARCHY, texts.hierarchy_why(name, seen.all)):
@@ -60,8 +63,7 @@ def hierarchy_card(session: Session, name: str) -> None:
         with div("n-row"):
             _way(session, name, given, seen)
             button(texts.ARX_OUT, partial(_download, session, name, seen))
-            ui.upload(label=texts.ARX_IN, auto_upload=True, max_files=1, max_file_size=1 << 28,
-                      on_upload=partial(_upload, session, name)).props("flat").style("max-width: 250px")  # fmt: skip
+            upload(texts.ARX_IN, partial(_upload, session, name), LARGEST).style("max-width: 250px")
         rule = next(iter(given), None)
         if rule == "tree":
             _tree(session, name, given["tree"], seen)
@@ -105,7 +107,7 @@ def _way(session: Session, name: str, given: dict[str, Any], seen: Values) -> No
 
 
 def _first(session: Session, name: str, way: str, seen: Values) -> dict[str, Any]:
-    """A rule with its first parameters, or the tree of what there was."""
+    """Return a rule with initial parameters, or the tree of the current hierarchy."""
     if way == "tree":
         made = _made(session, name, seen)
         if made is None:
@@ -115,7 +117,7 @@ def _first(session: Session, name: str, way: str, seen: Values) -> dict[str, Any
 
 
 def _made(session: Session, name: str, seen: Values) -> Hierarchy | None:
-    """The hierarchy of the column now, over the values of the table."""
+    """Return the column's current hierarchy over the values of the table."""
     given = _given(session, name)
     try:
         if "csv" in given:
@@ -129,7 +131,7 @@ def _made(session: Session, name: str, seen: Values) -> Hierarchy | None:
 
 
 def _rule(session: Session, name: str, rule: str, now: Sequence[Any], seen: Values) -> None:
-    """One field whose levels are shown while it is typed; Enter or leaving the field takes it."""
+    """Show one field with a preview of its levels; Enter or leaving the field applies it."""
     field = ui.input(texts.RULE_FIELDS[rule], value=", ".join(_shown(one) for one in now)).props("outlined dense")
     field.style("max-width: 420px")
     below = div("n-col")
@@ -167,7 +169,7 @@ def _shown(item: Any) -> str:
 
 
 def parsed(rule: str, written: str) -> list[Any]:
-    """The parameters of a rule as they are typed: 5, 10, 20."""
+    """Parse the parameters of a rule: 5, 10, 20."""
     parts = [part.strip() for part in written.replace(";", ",").split(",") if part.strip()]
     if not parts:
         raise ValueError(written)
@@ -180,13 +182,13 @@ def parsed(rule: str, written: str) -> list[Any]:
 
 
 def _levels(made: Hierarchy | None, seen: Values) -> None:
-    """Every level: how many labels, and the most common ones with their share."""
+    """Show the number of labels of every level, and the most frequent ones."""
     if made is None:
         note(texts.NOT_A_TREE, tone="warn")
         return
     known = seen.by_value
     total = max(1, int(seen.counts.sum()))
-    with div("n-row top").style("flex-wrap: nowrap; overflow-x: auto; gap: 14px"):
+    with div("n-row top").style("gap: 14px"):
         for height, level in enumerate(made.levels):
             held: dict[str, int] = {}
             for leaf, label in zip(made.leaves, level, strict=True):
@@ -205,7 +207,7 @@ def _levels(made: Hierarchy | None, seen: Values) -> None:
 
 
 def _misses(tree: trees.Tree, seen: Values) -> None:
-    """Gaps would stop a release; orphans do no harm, and often show a spelling that differs."""
+    """Show values without a place, which would stop a release, and values that are not in the table."""
     missing, spare = trees.gaps(tree, seen.values), trees.orphans(tree, seen.values)
     if missing:
         note(texts.gaps(missing), texts.GAPS_HINT, "bad")
@@ -243,7 +245,7 @@ def _file_of(name: str) -> str:
 
 
 async def _upload(session: Session, name: str, event: events.UploadEventArguments) -> None:
-    """A file in ARX's layout becomes the tree of the column."""
+    """Read a file in ARX's layout as the tree of the column."""
     target = session.folder / "hierarchy.csv"
     await event.file.save(target)
     try:

@@ -1,4 +1,4 @@
-"""Incognito's lattice as a picture: one point for a vector of levels, general ones above; a click takes it."""
+"""Incognito's lattice as a picture: one point for each combination of levels; a click adopts it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lattice_card(session: Session) -> None:
 
 
 def _about(session: Session) -> tuple[str, Mapping[str, Any]]:
-    """What the levels depend on: all of the policy but the levels, so that the picture stays when one is taken."""
+    """Return everything except the levels that the picture depends on."""
     draft = session.draft
     return draft.place, {**draft.policy, "method": at_levels(draft.policy, None)}
 
@@ -54,7 +54,7 @@ def _start(session: Session) -> None:
 
 
 def _taken(session: Session, vectors: Sequence[Mapping[str, Any]]) -> int | None:
-    """The vector that the policy names."""
+    """Return the levels in the policy."""
     policy = session.draft.policy
     return next(
         (at for at, one in enumerate(vectors) if at_levels(policy, one["levels"]) == policy.get("method")), None
@@ -89,7 +89,7 @@ def _take(session: Session, levels: Mapping[str, int]) -> None:
 
 
 def lattice_options(vectors: Sequence[Mapping[str, Any]], dark: bool | None, taken: int | None) -> dict[str, Any]:
-    """Vectors by the sum of their levels; an edge where one is one step more general than another."""
+    """Arrange combinations by the sum of their levels, with edges for one step."""
     found = tokens(dark)
     rows: dict[int, list[int]] = {}
     for at, one in enumerate(vectors):

@@ -1,4 +1,4 @@
-"""The recipient's page: open a release, see what it is, ask, take charts and tables along."""
+"""The recipient's page: open a release, describe it, ask questions, save charts and tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from nicegui import ui
 from noren_studio.pages.recipient_answer import answered
 from noren_studio.pages.recipient_ask import asking
 from noren_studio.pages.release_place import another, opened, signature_words, status
-from noren_studio.parts import card, div, lines, table, text, title
+from noren_studio.parts import card, div, follow, lines, table, text, title
 from noren_studio.session import Session
 from noren_studio.texts import recipient as words
 
 
 def build(session: Session) -> None:
-    """Builds the page; `session.kept["release"]` is the release that was named on the command line, if one was."""
+    """Build the page; `session.kept["release"]` is a release from the command line."""
     found = opened(session)
     if found is None:
         return
@@ -23,12 +23,12 @@ def build(session: Session) -> None:
     with div("n-beside"):
         asking(session, found)
         with div("n-col"):
-            answered(session, found)
+            follow("answer", answered, session, found)
     another(session)
 
 
 def _what_it_is(session: Session, found: dict[str, Any]) -> None:
-    """Ten lines, and below them the columns."""
+    """Show the summary of ten lines, and the columns."""
     with card() as box:
         box.props("data-release")
         with div("n-row"):

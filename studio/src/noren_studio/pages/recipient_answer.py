@@ -1,4 +1,4 @@
-"""The answer: a chart, a table, what it rests on, files to take along and the Python that gives the same."""
+"""The answer: chart, table, assumptions, files, and the Python code for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
+from noren_studio import questions
 from noren_studio.pages.recipient_ask import ANSWER, estimate
 from noren_studio.pages.recipient_chart import hovered
-from noren_studio.parts import TICK, button, card, div, failure, grid, line, title, watch
+from noren_studio.parts import TICK, button, card, div, failure, grid, line, note, title, watch
 from noren_studio.questions import public_place
 from noren_studio.session import Session
 from noren_studio.texts import recipient as words
@@ -25,7 +26,7 @@ PIVOT = 60
 
 
 def answered(session: Session, found: Mapping[str, Any]) -> None:
-    """What was asked last and its answer; while it is computed, how far that is."""
+    """Show the last question and its answer, or progress."""
     asked = session.kept.get("asked")
     if asked is None or asked["place"] != found["place"]:
         return
@@ -33,8 +34,12 @@ def answered(session: Session, found: Mapping[str, Any]) -> None:
     answer = session.result(ANSWER)
     if answer is None or answer["mark"] != asked["mark"]:
         return
+    now = questions.asked(session, questions.QUESTION)
     with card() as box:
         box.props("data-answer")
+        if asked["question"] != now:
+            box.classes("n-before")
+            note(words.BEFORE)
         with div("n-row"):
             line(asked["text"], "n-mono n-wrap n-grow").style("flex-basis: 300px")
             _downloads(session, answer)
@@ -55,15 +60,15 @@ def answered(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def to_view(session: Session, what: str, mark: str) -> None:
-    """Bring a result into view once, when it comes: the page may be longer than the window."""
+    """Scroll to a new result once."""
     if session.kept.get("in view") != mark:
         session.kept["in view"] = mark
         ui.run_javascript(f"document.querySelector('[data-{what}]')?.scrollIntoView({{block: 'start'}})")
 
 
 def shown_picture(picture: Mapping[str, Any] | None, described: str) -> None:
-    """A chart in both looks, of which the style sheet shows one. An image runs nothing and asks for nothing. Its
-    place is kept before it is drawn: what comes into view would move away again.
+    """Show a chart as an image in both looks, of which the style sheet shows one. Its space is reserved before it is
+    drawn, so that the page does not move.
     """
     if picture is None:
         return
@@ -76,7 +81,7 @@ def shown_picture(picture: Mapping[str, Any] | None, described: str) -> None:
 
 
 def table_of(answer: Mapping[str, Any], question: Mapping[str, Any]) -> None:
-    """The figures: a cross table where rows and columns were asked for, else one row per cell."""
+    """Show the figures: a cross table if rows and columns were requested, otherwise one row per cell."""
     made = pivot(answer, len(question.get("rows", ()))) if answer["verb"] == "estimate" else None
     heads, rows, numbers = made or (
         [words.MEASURED.get(head, head) for head in answer["heads"]],
@@ -89,7 +94,7 @@ def table_of(answer: Mapping[str, Any], question: Mapping[str, Any]) -> None:
 
 
 def pivot(answer: Mapping[str, Any], rows: int) -> tuple[Sequence[str], Sequence[Sequence[Any]], Sequence[int]] | None:
-    """Rows by columns, each cell with its interval; None where there are no columns, or very many."""
+    """Return a cross table with intervals; None without columns or with too many."""
     by = len(answer["by"])
     if rows in (0, by) or answer["total"] > len(answer["rows"]):
         return None
@@ -130,7 +135,7 @@ def _small(kind: str, act: Any) -> None:
 
 
 async def _drawn(session: Session, spec: str, name: str, kind: str) -> None:
-    """A picture file, drawn by a worker."""
+    """Draw a picture file in a worker and offer it as a download."""
     target = Path(spec).with_suffix(f".{kind.lower()}")
     job = session.start(EXPORT, export, spec=spec, target=str(target))
     while job.running:
@@ -144,7 +149,7 @@ async def _drawn(session: Session, spec: str, name: str, kind: str) -> None:
 
 
 def python(session: Session, script: str, place: str) -> None:
-    """The lines that give the same, to be copied."""
+    """Show Python code for the same answer."""
     with div("n-row"):
         with div("n-col tight n-grow"):
             title(words.PYTHON, 3)

@@ -1,4 +1,4 @@
-"""The table builder: which columns, at which level, of which records, by which estimator."""
+"""The table builder: columns, levels, filters, estimator."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nicegui import ui
 from noren.errors import QueryError
 from noren.results import visible
 from noren_studio.parts import button, card, div, line, refresh, say, take
-from noren_studio.questions import GROUPED, LEVEL, MOST_TABLES, QUESTION, TABLES, ask, asked, call_of, mark_of, script
+from noren_studio.questions import GROUPED, LEVEL, MOST_TABLES, QUESTION, TABLES, ask, asked, call_of, script
 from noren_studio.rebuild import keyed
-from noren_studio.session import Session
+from noren_studio.session import Session, mark_of
 from noren_studio.texts import recipient as words
 from noren_studio.work.answering import answer
 
@@ -24,7 +24,7 @@ Found = Mapping[str, Any]
 
 
 def asking(session: Session, found: Found) -> None:
-    """What is asked, each part of it a control, and the button that computes it."""
+    """Show the controls of a question, and the button that computes it."""
     _first(session, found)
     question = asked(session, QUESTION)
     kind = question.get("kind", "count")
@@ -50,7 +50,7 @@ def _kind(session: Session, event: Any) -> None:
 
 
 def _first(session: Session, found: Found) -> None:
-    """A question that shows something at once: the first hidden column, at a level that can be taken in."""
+    """Ask an initial question, once per release: the first hidden column, at a level with few labels."""
     if session.draft.asks.get(QUESTION) or session.kept.get("asked first") == found["place"]:
         return
     session.kept["asked first"] = found["place"]
@@ -69,7 +69,7 @@ def _first(session: Session, found: Found) -> None:
 
 
 def estimate(session: Session, place: str) -> None:
-    """Ask the release; what is not chosen yet is said instead."""
+    """Ask the release, or say what is not chosen yet."""
     try:
         _start(session, place, asked(session, QUESTION))
     except QueryError as error:
@@ -95,7 +95,7 @@ def menu(
     session: Session, label: str, options: Mapping[Any, str], now: Any, name: str, several: bool = False,
     rebuild: bool = False, drops: Sequence[str] = (), **more: Any,
 ) -> ui.select:  # fmt: skip
-    """A choice that is part of the question. What it offers comes from the release: shown as text."""
+    """Show a menu of the question; its labels are shown as text."""
 
     def change(event: Any) -> None:
         value = list(event.value) if several else event.value
@@ -116,7 +116,7 @@ def menu(
 
 
 def askable(found: Found, taken: Sequence[str] = ()) -> dict[str, str]:
-    """Columns, their levels and intervals, without those whose column is taken already."""
+    """Return columns, levels and intervals that can still be chosen."""
     out: dict[str, str] = {}
     for one in found["columns"]:
         name = one["name"]
@@ -224,7 +224,7 @@ def _numeric(found: Found) -> dict[str, str]:
 def variable(
     session: Session, found: Found, question: Mapping[str, Any], label: str, name: str, share: str, shares: bool
 ) -> None:
-    """A column of numbers, or one value of a column of names, of which the share is meant."""
+    """Let the user choose a column of numbers, or one value of a categorical column."""
     numeric = _numeric(found)
     named = {one["name"]: one["name"] for one in found["columns"] if one["countable"] and not one["terms"]}
     now = question.get(name)
@@ -237,7 +237,7 @@ def variable(
 
 
 def groups_of(found: Found, asked_for: str) -> list[str]:
-    """The labels of a column, or of one of its levels."""
+    """Return the labels of a column, or of one of its levels."""
     for one in found["columns"]:
         if one["name"] == asked_for:
             return list(one["values"])
@@ -276,7 +276,7 @@ def _test(session: Session, found: Found, question: Mapping[str, Any]) -> None:
 
 
 def filters(session: Session, found: Found, question: Mapping[str, Any]) -> None:
-    """One line for each filter; records must meet all of them."""
+    """Show one line for each filter; records must meet all of them."""
     given = list(question.get("filters", ()))
     with div("n-col tight"):
         if given:
@@ -356,7 +356,7 @@ def _end(session: Session, one: Mapping[str, Any], number: int, sign: str, label
 
 
 def _typed(session: Session, one: Mapping[str, Any], number: int) -> None:
-    """Values of a column that lists none: one per comma."""
+    """Parse values of a column without a list: separated by commas."""
     field = ui.input(words.VALUES, value=", ".join(map(str, one.get("values", ())))).props("dense outlined")
     field.classes("n-grow")
 

@@ -1,4 +1,4 @@
-"""The chart of an answer, to be hovered over: every mark tells its groups, estimate, interval and records.
+"""The interactive chart of an answer: pointing at a mark shows its groups, estimate, interval and records.
 
 Labels are drawn as texts of an SVG; none of them becomes markup. What is taken along as PNG or SVG is the library's
 own picture of the same figures.
@@ -28,7 +28,7 @@ Row = Sequence[Any]
 
 
 def hovered(answer: Mapping[str, Any], question: Mapping[str, Any], dark: bool | None, described: str) -> bool:
-    """Draw the answer, if it can be drawn this way; False where only the library's picture can show it."""
+    """Draw the answer if possible; return False if only the library's picture can show it."""
     made = options_of(answer, question.get("chart", "auto"), dark)
     if made is None:
         return False
@@ -39,7 +39,7 @@ def hovered(answer: Mapping[str, Any], question: Mapping[str, Any], dark: bool |
 
 
 def options_of(answer: Mapping[str, Any], chart: str, dark: bool | None) -> tuple[dict[str, Any], int] | None:
-    """The chart's options and its height: bars or points with intervals, groups of bars, or a heat map."""
+    """Return the chart's options and height: bars or points with intervals, grouped bars, or a heat map."""
     found = Figures.of(answer)
     if found is None or not found.rows or answer["total"] > len(answer["rows"]):
         return None
@@ -54,7 +54,7 @@ def options_of(answer: Mapping[str, Any], chart: str, dark: bool | None) -> tupl
 
 
 class Figures:
-    """An answer as marks: groups, the estimate, and where its interval ends."""
+    """An answer as marks: groups, estimates, and intervals."""
 
     def __init__(self, by: Sequence[str], value: str, heads: Sequence[str], rows: Sequence[Row]) -> None:
         self.by, self.value, self.heads, self.rows = by, value, heads, rows
@@ -62,7 +62,7 @@ class Figures:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Figures | None:
-        """None where no column is an estimate with an interval."""
+        """Make the marks; None if no column is an estimate with an interval."""
         heads, numbers = list(answer["heads"]), set(answer["numbers"])
         if "low" not in heads or "high" not in heads or not answer["rows"]:
             return None
@@ -85,7 +85,7 @@ class Figures:
         return None if low is None or high is None else (low, high)
 
     def tip(self, row: Row) -> str:
-        """What hovering shows: everything that the answer says of a mark."""
+        """Return the tooltip of a mark."""
         lines = [f"{name}: {visible(self.cell(row, name))}" for name in self.by]
         ends = self.interval(row)
         lines.append(f"{words.MEASURED.get(self.value, self.value)}: {_figure(self.cell(row, self.value))}")
@@ -111,7 +111,7 @@ def _short(label: str) -> str:
 
 
 def _marks(found: Figures, dark: bool | None, bars: bool) -> tuple[dict[str, Any], int]:
-    """One mark for each row, named on the left, with its interval as a line."""
+    """Draw one mark for each row, named on the left, with its interval as a line."""
     colours = tokens(dark)
     data = [
         {
@@ -135,7 +135,7 @@ def _marks(found: Figures, dark: bool | None, bars: bool) -> tuple[dict[str, Any
 
 
 def _lines(intervals: Sequence[tuple[float, tuple[float, float] | None]], colour: str) -> dict[str, Any]:
-    """Intervals as lines; a chart draws nothing where there is none."""
+    """Draw intervals as lines; unknown ones are omitted."""
     data = [[{"coord": [ends[0], at]}, {"coord": [ends[1], at]}] for at, ends in intervals if ends is not None]
     look = {"type": "solid", "color": colour, "width": 1.4}
     return {"silent": True, "symbol": ["none", "none"], "lineStyle": look, "data": data, "animation": False}
@@ -188,7 +188,7 @@ def _value_axis(name: str, colours: Mapping[str, str], ends: Sequence[float], ze
 
 
 def _round_step(span: float) -> float:
-    """The distance of grid lines: a round number, about six to the span."""
+    """Return the distance of grid lines: a round number, about six in the range."""
     power = 10.0 ** floor(log10(span / 6))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 6)
 
@@ -205,7 +205,7 @@ def _name_axis(labels: Sequence[str], name: str, colours: Mapping[str, str]) -> 
 
 
 def _heat_map(found: Figures, dark: bool | None) -> tuple[dict[str, Any], int]:
-    """Rows by columns, the more the stronger; the figure is written into each cell where there is room."""
+    """Draw rows by columns, in a stronger colour for more records; with figures where there is room."""
     colours, axes = tokens(dark), (found.labels(0), found.labels(1))
     rows, columns = axes
     scale = [NIGHT[one] for one in BLUES] if dark else list(BLUES)

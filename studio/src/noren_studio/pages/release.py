@@ -1,4 +1,4 @@
-"""Step 5, the release: make it, check it, sign it, hand over what is on the public side of the curtain."""
+"""Step 5, the release: make, verify, sign and hand over."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from noren_studio.session import Session
 from noren_studio.work.opening import roles
 from noren_studio.work.releasing import make_release, make_report, save_release
 
+DEFAULT_KEY = "signing.key"
+"""What a new key is called for which no path was given; it stands where the studio was started."""
+
 
 def build(session: Session) -> None:
     if session.rules.policy is None:
@@ -58,7 +61,7 @@ def build(session: Session) -> None:
 
 
 def _curtain(session: Session, found: Mapping[str, Any] | None) -> None:
-    """What stays and what is published, always."""
+    """Show what is kept and what is published."""
     with div("n-sides").props("data-curtain"):
         with div("n-side in"):
             with div("n-row tight"):
@@ -162,7 +165,7 @@ def _start_report(session: Session, made: Mapping[str, Any]) -> None:
 
 
 def _attacks(found: list[Mapping[str, Any]]) -> None:
-    """What an adversary gains: before any release, from the raw table, from this one."""
+    """Show what adversaries learn: before any release, from the raw table, from this release."""
     rows = [
         (
             lines((one["attack"], "n-key"), (", ".join(one["target"]), "n-soft n-small")),
@@ -206,6 +209,8 @@ def _save(session: Session, made: Mapping[str, Any]) -> None:
             ui.checkbox(texts.NEW_KEY, value=kept["new"], on_change=keep("new"))
 
         def go() -> None:
+            if kept["new"] and not (kept["key"] or "").strip():
+                kept["key"] = str(Path.cwd() / DEFAULT_KEY)
             session.start(
                 "save", save_release, release=made["path"], to=(kept["to"] or "").strip(), file_format=kept["format"],
                 key=(kept["key"] or "").strip(), passphrase=word.value or None, new_key=bool(kept["new"]),

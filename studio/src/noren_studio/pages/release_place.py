@@ -1,4 +1,4 @@
-"""Opening a release and saying whether it is what it claims: the recipient's and the auditor's pages share this."""
+"""Opening and verifying a release, for the recipient's and the auditor's pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from noren_studio.work.unpacking import unpack_release
 OPEN, DEMO, VERIFY, UNPACK = "release open", "release demo", "release verify", "release unpack"
 MISTRUST = ("ReleaseError", "SecretError")
 """Errors that say that what was read is not what was published."""
-NOTHING_THERE = "no release here"
+NOTHING_THERE = "this is not a release"
 
 
 def opened(session: Session) -> dict[str, Any] | None:
-    """The release that is open, read by a job; None while there is nothing to show, and the page then says why."""
+    """Return the open release, read by a job; None if there is none, with the reason on the page."""
     _take(session)
     place = release_of(session)
     for name in (DEMO, UNPACK):
@@ -62,7 +62,7 @@ def _again(session: Session, place: str) -> None:
 
 
 def _take(session: Session) -> None:
-    """A release that the command line, another page or the demo named becomes the open one, once."""
+    """Open a release that the command line, another page or the demo named, once."""
     given = session.kept.pop("release", None)
     if given and is_packed(given):
         _unpack(session, given)
@@ -81,7 +81,7 @@ def _take(session: Session) -> None:
 
 
 def _refused(found: Failure) -> None:
-    """A release that is not what was published is called so; a wrong path is only a wrong path."""
+    """Explain a refusal: a changed release, or a wrong path."""
     forged = found.kind in MISTRUST and NOTHING_THERE not in found.message
     with card(words.NOT_TRUSTED if forged else words.NOT_OPENED) as box:
         box.props("data-refused")
@@ -92,7 +92,7 @@ def _refused(found: Failure) -> None:
 
 
 def opener(session: Session) -> None:
-    """A path, a folder that is picked, an address, the demo."""
+    """Show the ways to open a release: a path, a selected folder, an address, the demo."""
     opening = Opener(session, partial(begin, session), folders=True)
     with card(words.OPEN_TITLE, words.OPEN_WHY):
         with div("n-row"):
@@ -105,8 +105,8 @@ def opener(session: Session) -> None:
 
 
 def another(session: Session) -> None:
-    """The same, folded away beside a release that is open. It stays open where a try was refused, so that what was
-    typed can be mended, and is closed once another release is open.
+    """Show the same controls folded beside an open release. They stay open after a refusal, so that the input can be
+    corrected.
     """
     tried = session.jobs.get(UNPACK)
     refused = tried is not None and tried.state == "failed"
@@ -115,7 +115,7 @@ def another(session: Session) -> None:
 
 
 def _unpack(session: Session, place: str) -> None:
-    """One file becomes a directory of the session; what was packed stays where it is."""
+    """Unpack a ZIP file into a directory of the session."""
     number = session.kept["unpacked"] = session.kept.get("unpacked", 0) + 1
     session.start(UNPACK, unpack_release, place=place, folder=str(session.folder), number=number)
 
@@ -140,7 +140,7 @@ def _demo(session: Session) -> None:
 
 
 def status(session: Session, found: dict[str, Any]) -> None:
-    """Verified or not, signed by whom: in two marks, and in words where it is not well.
+    """Show whether it is verified and who signed it, with words if something is wrong.
 
     It is built anew by itself when the background job ends, so that nobody's click or half-typed word is lost.
     """
@@ -187,7 +187,7 @@ def _verify(session: Session, place: str) -> None:
 
 
 def _wait(job: Job, rebuild: Callable[[], Any]) -> None:
-    """Build a part of the page anew when a job ends that shows no progress of its own."""
+    """Rebuild a part of the page when a job without its own progress ends."""
 
     def look() -> None:
         if not job.running:

@@ -1,4 +1,4 @@
-"""Step 3, the requirements: promises in plain words, their parameters within valid ranges, and who is not covered."""
+"""Step 3, the requirements: guarantees in plain words, parameters, and adversaries that are not covered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noren_studio.edits import QUASI, SECRET, add_requirement, remove_requiremen
 from noren_studio.forms import form
 from noren_studio.parts import button, card, div, edit, line, note, problems, refresh, tag, verdicts, watch
 from noren_studio.rebuild import keyed
-from noren_studio.session import Session
+from noren_studio.session import Session, mark_of
 from noren_studio.work.choosing import reach
 from noren_studio.work.opening import roles
 
@@ -26,7 +26,8 @@ FIRST: Mapping[str, Mapping[str, Any]] = {
     "entropy-l-diversity": {"l": 2.5}, "recursive-cl-diversity": {"c": 3, "l": 3},
     "alpha-k-anonymity": {"alpha": 0.5, "k": 5}, "p-sensitive-k-anonymity": {"p": 2, "k": 5},
     "tau-l-diversity": {"tau": 0.5, "l": 3}, "t-closeness": {"t": 0.3}, "beta-likeness": {"beta": 1},
-    "delta-disclosure": {"delta": 1}, "belief": {"most": 0.5}, "expanded-k": {"k": 5}, "local-privacy": {"epsilon": 3},
+    "delta-disclosure": {"delta": 1}, "belief": {"most": 0.5}, "informed-belief": {"most": 0.6, "prior": "shares.csv"},
+    "expanded-k": {"k": 5}, "local-privacy": {"epsilon": 3},
     "semantic-diversity": {"l": 3, "d": 1}, "le-diversity": {"l": 3, "e": 1}, "qs-diversity": {"c": 3, "l": 3},
     "qs-closeness": {"t": 0.3}, "mechanism": {"most": 0.5}, "m-invariance": {"m": 3},
 }  # fmt: skip
@@ -55,7 +56,11 @@ def _requirement(session: Session, at: int, given: Mapping[str, Any]) -> None:
     with keyed(box, (name, str(given.get("on")))):
         with div("n-row").style("justify-content: space-between; flex-wrap: nowrap"):
             line(texts.model_title(name), "n-key").style("font-weight: 600; font-size: var(--n-size-lead)")
-            button(texts.REMOVE, partial(_remove, session, at, name), "plain")
+            with div("n-row tight"):
+                if given in session.drafted_requirements():
+                    tag(texts.FOR_YOU, "warn")
+                    button(texts.ACCEPT, partial(_accept, session, given), "plain")
+                button(texts.REMOVE, partial(_remove, session, at, name), "plain")
         _promise(session, kind, given)
         with div("n-row top").style("gap: 28px"):
             with div("n-col").style("flex: 1 1 420px"):
@@ -64,8 +69,13 @@ def _requirement(session: Session, at: int, given: Mapping[str, Any]) -> None:
                 _columns(session, at, name, given)
 
 
+def _accept(session: Session, given: Mapping[str, Any]) -> None:
+    session.accepted.add(mark_of(given))
+    refresh()
+
+
 def _promise(session: Session, kind: type[Model], given: Mapping[str, Any]) -> None:
-    """What it promises and what it leaves open, as the model itself says it."""
+    """Show what the requirement guarantees and what it does not."""
     try:
         model = kind(**{key: value for key, value in given.items() if key != "model"})
     except (ValidationError, NorenError, ValueError):
@@ -81,7 +91,7 @@ def _promise(session: Session, kind: type[Model], given: Mapping[str, Any]) -> N
 
 
 def _broken_now(session: Session, model: Model) -> None:
-    """How many people break it in the raw table: why it is asked for."""
+    """Show how many people break it in the raw table."""
     found = session.result("risk")
     if found is None:
         return
@@ -102,7 +112,7 @@ def _names_columns(kind: type[Model]) -> bool:
 
 
 def _columns(session: Session, at: int, name: str, given: Mapping[str, Any]) -> None:
-    """Which columns it is about, among those whose role allows it."""
+    """Show the columns to which it can apply."""
     now = given.get("on", [])
     named = [now] if isinstance(now, str) else list(now)
     fit = [one for one, role in roles(session.draft.policy).items() if role in SECRET or role == "quasi-sensitive"]
@@ -125,7 +135,7 @@ def _remove(session: Session, at: int, name: str) -> None:
 
 
 def _add(session: Session) -> None:
-    """Every model there is, with what it says of itself."""
+    """Show every model with its description."""
     with card(texts.ADD_TITLE, texts.ADD_WHY):
         secrets = [one for one, role in roles(session.draft.policy).items() if role in SECRET]
         options = {name: f"{texts.model_title(name)}: {_short(kind)}" for name, kind in MODELS.items()}
@@ -150,7 +160,7 @@ def _add(session: Session) -> None:
 
 
 def _short(kind: type[Model]) -> str:
-    """The first sentence about a model's first parameter."""
+    """Return the first sentence about a model's first parameter."""
     fields = [field for name, field in kind.model_fields.items() if name not in ("model", "on")]
     return next((field.description or "" for field in fields if field.is_required()), "")
 
@@ -164,7 +174,7 @@ def _start(session: Session) -> None:
 
 
 def _reachable(session: Session) -> None:
-    """What the policy comes to on this table, tried on some of its records."""
+    """Show what the policy reaches on some records of this table."""
     with card(texts.REACH, texts.REACH_WHY):
         if session.rules.policy is None:
             note(texts.RISK_NEEDS_POLICY, tone="warn")
@@ -185,7 +195,7 @@ def _verdicts(found: Mapping[str, Any]) -> None:
 
 
 def _not_covered(session: Session) -> None:
-    """Which adversary no requirement stops."""
+    """Show which adversaries no requirement covers."""
     policy = session.rules.policy
     if policy is None:
         return

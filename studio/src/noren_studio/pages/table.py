@@ -1,4 +1,4 @@
-"""Step 1, the table: open one, see what it holds and what was understood, and what it gives away as it is."""
+"""Step 1, the table: open it, see its columns and guesses, and what the raw table discloses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nicegui import events, ui
 
 from noren.results import visible
 from noren_studio import texts
-from noren_studio.edits import groups, join, part, set_key, set_role
+from noren_studio.edits import groups, join, part, set_key
 from noren_studio.files import Opener
+from noren_studio.pages.column_table import ColumnTable
 from noren_studio.parts import (
-    bars,
     button,
     card,
     div,
@@ -20,7 +20,6 @@ from noren_studio.parts import (
     figure,
     grid,
     line,
-    lines,
     meter,
     note,
     refresh,
@@ -31,13 +30,18 @@ from noren_studio.parts import (
 )
 from noren_studio.session import Session
 from noren_studio.work.choosing import raw_risk
-from noren_studio.work.opening import make_demo, open_table, roles
+from noren_studio.work.opening import make_demo, open_table
+
+MOST_SHOWN = 40
+"""Columns of the preview: every cell of a row that is seen is drawn."""
 
 
 def build(session: Session) -> None:
     place = session.kept.pop("open", None)
     if place:
         _begin(session, place)
+    if session.kept.pop("demo asked", False):
+        _demo(session)
     _take(session)
     job = watch(session, "demo") or watch(session, "open")
     if job is not None and job.running:
@@ -65,14 +69,14 @@ def _begin(session: Session, place: str, whole: bool = False) -> None:
 
 
 def _back(session: Session) -> None:
-    """The table that was open before another one could not be opened."""
+    """Return to the previous table if another one could not be opened."""
     for name in ("demo", "open"):
         session.jobs.pop(name, None)
     refresh()
 
 
 def _take(session: Session) -> None:
-    """What a job opened becomes the table of the session, once."""
+    """Make an opened table the table of the session, once."""
     demo = session.jobs.get("demo")
     if demo is not None and demo.state == "done" and session.kept.get("taken demo") is not demo:
         session.kept["taken demo"] = demo
@@ -122,49 +126,20 @@ def _shape(session: Session, found: dict[str, Any]) -> None:
 
 
 def _understood(session: Session, found: dict[str, Any]) -> None:
-    """What `init` understood of every column and why; a click corrects it."""
-    given, now = {one["name"]: one for one in found["columns"]}, roles(session.draft.policy)
+    """Show the guess for every column with its reason; a click corrects it."""
     with card(texts.UNDERSTOOD, texts.UNDERSTOOD_WHY):
         _people(session, found)
-        rows = {name: _column(session, given[name], role) for name, role in now.items() if name in given}
-        with div("n-scroll"):
-            table(texts.COLUMN_HEADS, list(rows.values()), list(rows))
+        ColumnTable(session, wide=True, pick=partial(_look_at, session))
         line(texts.WHOLE_POLICY_IS_DRAFT, "n-soft n-small")
 
 
-def _column(session: Session, column: dict[str, Any], role: str) -> tuple[Any, ...]:
-    name, evidence = column["name"], column["evidence"]
-    kind = [(column["kind"], "")] + ([(evidence, "n-soft n-small")] if evidence not in ("texts", "no values") else [])
-    return (
-        name,
-        partial(role_menu, session, name, role),
-        lines(*kind),
-        texts.VERY_MANY if column["distinct"] is None else f"{column['distinct']:,}",
-        f"{column['missing']:,}" if column["missing"] else "-",
-        partial(_histogram, column) if role != "identifier" and column["bars"] else "",
-        column["why"] if role == column["role"] else texts.YOU_DECIDED,
-    )
-
-
-def _histogram(column: dict[str, Any]) -> None:
-    bars(column["bars"], described=texts.histogram(column["name"], column["bars_say"]))
-    line(column["bars_say"], "n-soft n-small")
-
-
-def role_menu(session: Session, name: str, role: str) -> ui.select:
-    """The role of a column, to be changed by a click or by typing."""
-
-    def change(event: events.ValueChangeEventArguments) -> None:
-        edit(session, texts.role_of(name, texts.ROLES[event.value][0]), partial(set_role, name=name, role=event.value))
-
-    options = {one: short for one, (short, _) in texts.ROLES.items()}
-    said = visible(texts.role_for(name))  # the head of the column shows it; a menu is called by its label alone
-    select = ui.select(options, value=role, label=said, on_change=change).props("dense outlined options-dense")
-    return select.props("data-role-of").classes("n-bare").style("min-width: 172px")
+def _look_at(session: Session, name: str) -> None:
+    session.kept["column"] = name
+    ui.navigate.to("/columns")
 
 
 def _people(session: Session, found: dict[str, Any]) -> None:
-    """Which rows are one person's."""
+    """Show which rows belong to one person."""
     key = session.draft.policy.get("people", {}).get("key")
     options = {"": texts.EVERY_ROW_A_PERSON} | {
         one["name"]: visible(texts.rows_with_same(one["name"])) for one in found["columns"]
@@ -177,14 +152,14 @@ def _people(session: Session, found: dict[str, Any]) -> None:
         ui.select(options, value=key or "", on_change=change, label=texts.WHOSE).props(
             "dense outlined options-dense"
         ).style("min-width: 280px")
-        line(found["people"]["why"] or texts.NO_KEY, "n-soft n-grow")
+        line(f"{found['people']['why']} {'' if key else texts.NO_KEY}".strip(), "n-soft n-grow")
     why = {tuple(one["columns"]): one["why"] for one in found["together"]}
     for group in groups(found["policy"]):
         _group(session, group, why[tuple(group["columns"])])
 
 
 def _group(session: Session, group: dict[str, Any], why: str) -> None:
-    """Columns that tell each other."""
+    """Show columns that disclose each other."""
     names = group["columns"]
     joined = any(one["columns"] == names for one in groups(session.draft.policy))
     with div("n-row"):
@@ -198,11 +173,13 @@ def _group(session: Session, group: dict[str, Any], why: str) -> None:
 
 
 def _rows(found: dict[str, Any]) -> None:
-    """The first rows, scrolled without drawing more than is seen."""
-    names = found["preview"]["columns"]
-    rows = found["preview"]["rows"]
+    """Show the first rows, drawing only visible ones."""
+    names, rows = found["preview"]["columns"], found["preview"]["rows"]
     with card(texts.PREVIEW, texts.preview_of(len(rows), found["rows_total"])):
-        grid(names, rows).props("virtual-scroll-sticky-size-start=36 data-preview").classes("n-grid-view")
+        if len(names) > MOST_SHOWN:
+            line(texts.first_columns(MOST_SHOWN, len(names)), "n-soft n-small")
+        shown = grid(names[:MOST_SHOWN], [row[:MOST_SHOWN] for row in rows]).classes("n-grid-view")
+        shown.props("virtual-scroll-sticky-size-start=36 data-preview")
 
 
 # ---------------------------------------------------------------------- what it gives away
@@ -214,7 +191,7 @@ def _start_risk(session: Session) -> None:
 
 
 def _risk(session: Session) -> None:
-    """What anybody who knows some columns of a person finds in the table as it is."""
+    """Show what somebody who knows some columns of a person finds in the raw table."""
     with card(texts.RISK, texts.RISK_WHY):
         if not session.rules.policy:
             note(texts.RISK_NEEDS_POLICY, tone="warn")

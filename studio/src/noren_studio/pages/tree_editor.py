@@ -1,4 +1,4 @@
-"""A hierarchy as a tree to edit: put together, rename, dissolve, and move by dragging, by keys or from a list."""
+"""A tree editor for hierarchies: combine, rename, dissolve, and move nodes by dragging, keys or a list."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ HANDLERS = {
 def tree_editor(
     session: Session, name: str, tree: trees.Tree, counts: Mapping[str, int], take: Callable[[str, trees.Tree], None]
 ) -> None:
-    """The tree with what can be done to it; `take` is given the words for an edit and the tree after it."""
+    """Show the tree with its actions; `take` gets the description of an edit and the new tree."""
     with div("n-row top").style("flex-wrap: nowrap; align-items: flex-start"):
         box = div("n-scroll n-grow n-tree").style("max-height: 420px; overflow: auto")
         with box:
@@ -60,7 +60,7 @@ def tree_editor(
 
 
 class _Editor:
-    """Edits that are taken if what they make is a hierarchy, and else say why not."""
+    """Applies edits that give a valid hierarchy, and explains others."""
 
     def __init__(self, take: Callable[[str, trees.Tree], None]) -> None:
         self._take = take
@@ -81,7 +81,7 @@ class _Editor:
 
 
 def _grown(session: Session, name: str, tree: trees.Tree, counts: Mapping[str, int]) -> ui.tree:
-    """The tree itself; what was folded out stays so after an edit."""
+    """Show the tree; expanded nodes stay expanded after an edit."""
     shown = trees.nodes(tree, counts)
     kept = session.kept.setdefault("folded out", {})
     first = [one["id"] for one in shown] if len(shown) < FEW_NODES else []
@@ -126,7 +126,7 @@ def _actions(tree: trees.Tree, box: ui.element, grown: ui.tree, editor: _Editor)
 
 
 def inner(tree: trees.Tree, at: trees.Path = ()) -> list[trees.Path]:
-    """Every node that something can be moved under."""
+    """Return every possible target node."""
     out: list[trees.Path] = []
     for label, below in tree.items():
         out.append((*at, label))

@@ -1,4 +1,4 @@
-"""Every English text of the studio, in one place: another language is this folder again, with the same names.
+"""Every English text of the studio; a translation is a folder with the same names.
 
 Constants for what is always the same, functions where a number or a name stands in it; a function may choose between
 forms of a word, and does nothing else. Texts of the frame and of the holder's five steps are read from here, those of

@@ -7,50 +7,50 @@ from typing import Any
 
 WHAT = {"release": "A release", "table": "A table made elsewhere"}
 WHAT_WHY = {
-    "release": "What Noren published: recompute every claim from its cells, then attack it as an adversary would.",
-    "table": "What ARX, sdcMicro, a spreadsheet or anything else made: measure it, and judge it by a policy.",
+    "release": "A release by Noren: recompute every claim from its cells, then attack it.",
+    "table": "A table by ARX, sdcMicro, a spreadsheet or another tool: measure it, and check it against a policy.",
 }
 
 # ---------------------------------------------------------------------- what the auditor has besides
 
 BESIDES = "What you have besides"
-BESIDES_WHY = "All of it may stay empty: then this is what any outsider can compute from the release alone."
+BESIDES_WHY = "You can leave all of this empty. The attacks then use only the release, like any outsider."
 FIELDS: Mapping[str, tuple[str, str]] = {
-    "policy": ("Policy (policy.toml)", "Checks these requirements instead of those the release claims itself."),
-    "original": ("Original table", "Compares with the truth. Everything that rests on it stays with the holder."),
+    "policy": ("Policy (policy.toml)", "Checks these requirements instead of those that the release claims."),
+    "original": ("Original table", "Compares with the true values. The results are for the holder only."),
     "signer": ("Public key of the signer (.pub)", "The release must be signed by the owner of this key."),
-    "second": ("Second release of the same people", "What both tell together: the intersection attack."),
-    "second_original": ("Original of the second release", "Who is in both is then known by key."),
+    "second": ("Second release of the same people", "Runs the intersection attack on both releases."),
+    "second_original": ("Original of the second release", "The attack then matches people in both releases by key."),
 }
 TAKE_OPEN = "Take the table and policy that are open here"
 TAKE_DEMO = "Take the demo's original and policy"
 HOLDER_ONLY = "for the holder only"
-HOLDER_SIDE = "These figures rest on the original. They belong on the holder's side of the curtain."
-NEEDS_POLICY = "an original is read as its policy says, and no policy is named."
-NEEDS_POLICY_HINT = "Name the policy that the release was made with, or leave the original out."
+HOLDER_SIDE = "These figures rest on the original. Do not publish them."
+NEEDS_POLICY = "the original cannot be read without its policy."
+NEEDS_POLICY_HINT = "Give the policy that the release was made with, or remove the original."
 
 # ---------------------------------------------------------------------- verify
 
 VERIFY = "Verify"
-VERIFY_WHY = "Every requirement computed again from the published cells, by code that shares nothing with the method."
+VERIFY_WHY = "Every requirement computed again from the published cells, by code that is independent of the method."
 RUN_VERIFY = "Verify"
-SIGNED_AS_ASKED = "Signed by the key that you named."
-SHORT = "Classes that fall short, the largest first"
+SIGNED_AS_ASKED = "Signed by the key that you gave."
+SHORT = "Classes that break a requirement, largest first"
 REFUSED = "Forged or damaged: do not use it"
 
 
 def decided(holds: bool | None, count: int) -> str:
     if not count:
-        return "Nothing is required, so nothing is promised."
+        return "The release has no requirement, so it guarantees nothing."
     if holds is True:
         return "Every requirement holds."
-    return "A requirement does not hold." if holds is False else "Nothing fails, and something cannot be decided."
+    return "A requirement does not hold." if holds is False else "No requirement fails, but at least one is undecided."
 
 
 # ---------------------------------------------------------------------- attacks
 
 ATTACKS = "Attacks"
-ATTACKS_WHY = "Each adversary knows what is stated and no more. What counts is the gain over knowing nothing."
+ATTACKS_WHY = "Each adversary has only the stated knowledge. Compare the figure with the one before the release."
 KNOWS = "The adversary"
 MEASURED = "Measured"
 OPTIONS = "Options"
@@ -58,7 +58,7 @@ NONE_CHOSEN = "no attack is chosen."
 NONE_CHOSEN_HINT = "Tick at least one."
 RUN_ATTACKS = "Run the attacks"
 ALL, NO = "All that apply", "None"
-GAINS = "What adversaries gain, the most first"
+GAINS = "What adversaries learn, largest gain first"
 GAIN_HEADS = (("Attack", "n-key"), "On", "Figure", "Before and after", ("After means", "n-soft"))
 BEFORE, AFTER = "before", "after"
 NOT_RUN = "Not run"
@@ -68,7 +68,11 @@ PEOPLE = "people or rows"
 
 
 def not_here(count: int) -> str:
-    return f"{count} attacks have nothing to attack here" if count > 1 else "1 attack has nothing to attack here"
+    return f"{count} attacks do not apply here" if count > 1 else "1 attack does not apply here"
+
+
+def run_of(run: int, of: int) -> str:
+    return f"{run} of {of} attacks have been run, beginning with the adversaries who need the least knowledge."
 
 
 def bar(which: str, figure: str, share: float) -> str:
@@ -86,26 +90,26 @@ def set_to(what: str, value: object) -> str:
 # ---------------------------------------------------------------------- tables made elsewhere
 
 TABLE = "The table"
-TABLE_WHY = "Texts are compared as they stand, whatever notation the other tool uses: 20-39, [20, 40[, *."
+TABLE_WHY = "Texts are compared unchanged, in any notation: 20-39, [20, 40[, *."
 TABLE_PLACE = "Path of a CSV, Parquet, Arrow or Excel file, or postgresql://..."
 TABLE_EXAMPLE = "/data/adult_k5.csv"
 MEANING = "What its columns are"
-MEANING_WHY = "A policy says it all; without one, name the columns. With a policy its requirements are judged too."
-TABLE_POLICY_WHY = "Says what the columns are and what must hold, instead of the two choices above."
+MEANING_WHY = "Give a policy, or choose the columns. With a policy, its requirements are checked too."
+TABLE_POLICY_WHY = "Defines the columns and the requirements, instead of the two choices above."
 QUASI = "Columns that others may know (quasi-identifiers)"
 SENSITIVE = "Secret columns (sensitive)"
 SUPPRESSED = "Mark of dropped records"
-SUPPRESSED_WHY = "What stands in all quasi-identifiers of a record that the other tool dropped."
+SUPPRESSED_WHY = "The text that the other tool writes into all quasi-identifiers of a suppressed record."
 MEASURE = "Measure"
-NAME_COLUMNS = "which columns find people and which are secret is not known."
+NAME_COLUMNS = "quasi-identifiers and sensitive columns are not known."
 NAME_COLUMNS_HINT = "Choose them, or name a policy."
 ACHIEVES = "What the table achieves"
-ACHIEVES_WHY = "Nothing was asked: for every model the strictest requirement that would still hold."
+ACHIEVES_WHY = "For every model, the strictest requirement that the table meets."
 MEASURE_HEADS = ("Model", "Column", "Figure", ("Found", "n"), ("Safer is", "n-soft"), ("In words", "n-soft"))
 MORE, LESS = "more", "less"
-SKIPPED = "Models that say nothing here"
+SKIPPED = "Models that do not apply to this table"
 JUDGED = "Judged by the policy"
-OF_ROWS = "People may have several rows here and nobody knows whose they are: figures about classes count rows."
+OF_ROWS = "The table does not show which rows belong to one person, so figures about classes count rows."
 
 
 def table_opened(name: str) -> str:

@@ -8,18 +8,24 @@ from typing import Any
 COMPARE = "Compare candidates"
 COMPARE_WHY = "Every method that can meet the requirements is tried and verified on this table. Nothing is published."
 GRID = "Parameters to sweep (optional)"
-SUPPRESSION = "Share that may be left out (optional)"
+SUPPRESSION = "Largest share of suppressed people (optional)"
 COMPARE_GO = "Compare"
-COMPARED_SOME = "Compared on 20,000 records drawn by chance; the release uses every row."
 MAP = "Risk and loss"
-MAP_WHY = "Down and to the left is better: fewer secrets guessed right, smaller errors of counts. Click two to compare."
-RISK_AXIS = "people whose secret is guessed right, in percent"
+MAP_WHY = "Best at the bottom left: fewer right guesses and smaller errors of counts. Click two to compare them."
+MAP_KEY = (
+    "Numbers are those of the table below. The square is the method of the draft, the diamond the adopted "
+    "one, the ring "
+    "the suggested one, the triangle the raw table."
+)
+RAW = "raw table"
+DRAFT = "draft"
+RISK_AXIS = "people whose secret is guessed right"
 LOSS_AXIS = "error of count queries"
 CANDIDATES = "Candidates that hold"
-CANDIDATES_WHY = "Tick two to see them side by side. Adopting one writes its method into the policy."
+CANDIDATES_WHY = "Tick two to compare them. Adopt writes a method into the policy."
 CANDIDATE_HEADS = (
-    ("", ""), ("Method", ""), ("Right guesses", "n"), ("Query error", "n"), ("NCP", "n"), ("Smallest class", "n"),
-    ("Left out", "n"), ("Seconds", "n"), ("", ""),
+    ("", ""), ("No.", "n"), ("Method", ""), ("Right guesses", "n"), ("Query error", "n"), ("NCP", "n"),
+    ("Smallest class", "n"), ("Left out", "n"), ("Seconds", "n"), ("", ""),
 )  # fmt: skip
 BEST = "suggested"
 FRONT = "not beaten"
@@ -27,18 +33,24 @@ ADOPT = "Adopt"
 ADOPTED = "adopted"
 NEXT_RELEASE = "Next: make the release"
 PAIR = "Side by side"
-PAIR_WHY = "The original and the ticked candidates as they would be published: what changes, and for how many."
+PAIR_WHY = "Compare the original with the ticked candidates: which values change, and for how many people."
 PAIR_TICK = "Tick one or two candidates in the table, or click them on the map."
 DISTRIBUTIONS = "Distributions: the original, and what a recipient estimates"
 ORIGINAL = "Original"
-EXCERPT = "An excerpt of rows (a release is shuffled: rows do not stand beside their originals)"
+EXCERPT = "An excerpt of rows (a release is shuffled, so rows do not match those of the original)"
 SIZE_HEADS = ("People who look alike", ("People", "n"))
 NO_ESTIMATE = "no estimate"
 LATTICE = "Levels of general values"
-LATTICE_WHY = "Incognito publishes every column at one level. Lower points keep more detail; larger ones lose less."
+LATTICE_WHY = (
+    "Incognito publishes every column at one level. Lower points have lower levels; larger points have a smaller loss."
+)
 LEVELS_HEADS = (("Levels", ""), ("Loss", "n"), ("Classes", "n"), ("Left out", "n"), ("", ""))
 LATTICE_GO = "Find the best levels"
-LATTICE_NONE = "No levels meet the requirements: allow some people to be left out, or ask for less."
+LATTICE_NONE = "No levels meet the requirements: permit suppression, or lower the requirements."
+
+
+def compared_some(records: int) -> str:
+    return f"Compared on about {records:,} randomly selected records; the release uses every row."
 
 
 def _percent(share: float | None) -> str:
@@ -52,8 +64,8 @@ def _figure(number: float | None, digits: int = 3) -> str:
 def candidate_figures(one: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         _percent(one["risk"]),
-        _figure(one["error"]),
-        _figure(one["ncp"]),
+        _percent(one["error"]),
+        _percent(one["ncp"]),
         f"{one['smallest']:g}",
         f"{one['suppressed']:,}" if one["suppressed"] else "-",
         _figure(one["seconds"], 1),
@@ -62,8 +74,8 @@ def candidate_figures(one: Mapping[str, Any]) -> tuple[str, ...]:
 
 def tip(one: Mapping[str, Any]) -> str:
     return (
-        f"{one['called']}\nright guesses {_percent(one['belief'])}\nquery error {_figure(one['error'])}\n"
-        f"NCP {_figure(one['ncp'])}\nsmallest class {one['smallest']:g}\nleft out {one['suppressed']:,}"
+        f"{one['called']}\nright guesses {_percent(one['risk'])}\nquery error {_percent(one['error'])}\n"
+        f"NCP {_percent(one['ncp'])}\nsmallest class {one['smallest']:g}\nleft out {one['suppressed']:,}"
     )
 
 
@@ -80,7 +92,7 @@ def chosen_says(called: str) -> str:
 
 
 def failed(count: int) -> str:
-    return f"{count} that publish nothing, and why"
+    return f"{count} candidates that do not meet the policy, with reasons"
 
 
 def pair_go(names: list[str]) -> str:

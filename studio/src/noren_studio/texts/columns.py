@@ -1,13 +1,13 @@
-"""Texts of step 2, the columns and their general values."""
+"""Texts of step 2, the columns and their generalised values."""
 
 from __future__ import annotations
 
 VALUES_KEEP_NAMES = "only a node can be changed like this, not a value of the table."
-PICK_NODE = "Pick a node that stands above values."
-MERGE_SIBLINGS = "only what stands side by side under one node can be put together."
-TICK_TWO = "Tick two or more nodes or values of one parent."
+PICK_NODE = "Select a node, not a value."
+MERGE_SIBLINGS = "only nodes or values with the same parent can be combined."
+TICK_TWO = "Tick two or more nodes or values with the same parent."
 MOVE_INSIDE = "a node cannot be moved into itself."
-MOVE_DEEP = "a node with nodes below it cannot stand among values."
+MOVE_DEEP = "a node with nodes below it cannot be on the same level as values."
 NAME_NEEDED = "a node needs a name."
 NAME_HINT = "Give it another name."
 
@@ -20,7 +20,7 @@ def node(label: str, records: int) -> str:
     return f"{label}  ({records:,})"
 
 
-KEYS = "Arrows walk through the columns, a digit gives the role of that number."
+KEYS = "Use the arrow keys to select a column, and a digit to set the role with that number."
 COLUMN_OPTIONS = {
     "missing": {
         "category": "a value of their own",
@@ -50,19 +50,19 @@ COLUMN_OPTIONS = {
 }
 OPTION_NAMES = {
     "missing": "Missing cells are",
-    "rare": "Values that too few have",
+    "rare": "Rare values",
     "kind": "Its cells are",
     "decimal": "Before decimals stands",
     "format": "Dates are written",
 }
 HIERARCHY = "General values"
-NO_VALUES = "Too many different values to list: use bins, or leave the column out."
-NO_HIERARCHY = "No hierarchy: numbers become intervals by themselves, other values are listed side by side."
+NO_VALUES = "Too many different values to list: use bins, or drop the column."
+NO_HIERARCHY = "No hierarchy: numbers become intervals, other values become sets of values."
 WAY = "Made by"
 WAY_NONE = "no hierarchy"
 WAYS = {
     "widths": "intervals of a width",
-    "quantiles": "intervals of as many people",
+    "quantiles": "intervals with equally many people",
     "prefix": "first characters",
     "calendar": "spans of the calendar",
     "frequency": "rare values put together",
@@ -71,7 +71,7 @@ WAYS = {
     "csv": "a file in ARX's layout",
 }
 RULE_FIELDS = {
-    "widths": "Widths, each a multiple of the one before",
+    "widths": "Widths, each a multiple of the previous one",
     "quantiles": "Numbers of intervals, falling",
     "prefix": "Characters to keep, falling",
     "calendar": "Spans: week, month, quarter, year, decade",
@@ -86,14 +86,14 @@ RULE_HINTS = {
 }
 ARX_OUT = "Save for ARX (CSV)"
 ARX_IN = "Load an ARX hierarchy"
-NOT_A_TREE = "This makes no hierarchy over the values of the column."
-NO_GAPS = "Every value of the table has its place, and every place has a value."
-GAPS_HINT = "A release would be refused: give each of them a place."
-ORPHANS_HINT = "They do no harm. Often a spelling differs from the table's."
+NOT_A_TREE = "This rule does not fit the values of the column."
+NO_GAPS = "The hierarchy contains every value of the table and no others."
+GAPS_HINT = "Add these values to the hierarchy; otherwise the release is refused."
+ORPHANS_HINT = "These values do no harm, but check their spelling."
 NODE_NAME = "Name of the node"
 MOVE_TO = "Node to move under"
 TREE_HOW = (
-    "Drag a node or a value onto another one; or stand on it (Tab), press m, stand on the other, press m again. "
+    "Drag a node or a value onto another one; or select it with Tab, press m, select the target, press m again. "
     "Or tick nodes and values, then:"
 )
 TICK_FIRST = "Tick a node or a value first."
@@ -101,7 +101,7 @@ MERGE = "Put together"
 RENAME = "Rename"
 SPLIT = "Dissolve"
 MOVE = "Move"
-MOVE_WHERE = "no node was named to move under."
+MOVE_WHERE = "no target node is selected."
 
 
 def moved(what: str, under: str) -> str:
@@ -114,8 +114,8 @@ def option_of(name: str, option: str, value: str) -> str:
 
 def hierarchy_why(name: str, values: int) -> str:
     return (
-        f"{name} has {values:,} values. Where people would stand alone, a more general value is published instead; "
-        "fine steps lose less."
+        f"{name} has {values:,} values. If people would be unique, a more general value is published; "
+        "hierarchies with small steps lose less information."
     )
 
 
@@ -155,8 +155,8 @@ def orphans(values: list[str]) -> str:
 def why_quasi(uniques: int, without: int, alone: float) -> str:
     fewer = uniques - without
     return (
-        f"Others may know it. {uniques:,} people are alone with all such columns; without this one it would be "
-        f"{without:,} ({fewer:,} fewer). Its value alone singles out {alone:.1%} of people."
+        f"Others may know it. {uniques:,} people are unique in all such columns; without this column "
+        f"{without:,} would be ({fewer:,} fewer). {alone:.1%} of people are unique in this column."
     )
 
 
@@ -168,7 +168,9 @@ def why_sensitive(distinct: int | None, value: str, share: float) -> str:
 
 
 def why_plain(distinct: int | None, rare: int) -> str:
-    return f"Published as it is: {distinct or 0:,} values, for anybody to find people by. Only for what is harmless."
+    return (
+        f"Published unchanged: others can use its {distinct or 0:,} values to find people. For harmless columns only."
+    )
 
 
 def why_identifier(distinct: int | None, rows: int) -> str:

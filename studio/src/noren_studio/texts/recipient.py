@@ -10,9 +10,7 @@ from noren_studio.texts import Tone
 # ---------------------------------------------------------------------- opening
 
 OPEN_TITLE = "Open a release"
-OPEN_WHY = (
-    "What somebody published: a folder with a datapackage.json, the same as a ZIP file, or a schema of PostgreSQL."
-)
+OPEN_WHY = "A release: a folder with a datapackage.json, a ZIP file of such a folder, or a PostgreSQL schema."
 PLACE = "Folder of a release, ZIP file, or postgresql://host/base?schema=..."
 PLACE_EXAMPLE = "/data/patients-release"
 DEMO = "Open the demo's release"
@@ -33,17 +31,17 @@ VERIFY_STOPPED = "Not verified: it was cancelled"
 VERIFY_AGAIN = "Verify"
 STATUS: Mapping[bool | None, tuple[str, Tone]] = {
     True: ("✓ Verified", "good"),
-    False: ("✗ Does not keep what it claims", "bad"),
+    False: ("✗ Does not meet its claims", "bad"),
     None: ("? Not everything can be decided", "warn"),
 }
 STATUS_SAYS: Mapping[bool | None, str] = {
-    True: "Every requirement it claims was computed again from its cells, by code that made none of them.",
-    False: "A requirement that it claims was computed again from its cells and does not hold: it is forged or faulty.",
-    None: 'Nothing fails, and something cannot be settled from the release alone. Undecided is not "holds".',
+    True: "Every claimed requirement was recomputed from the cells, by independent code.",
+    False: "A claimed requirement does not hold when it is recomputed from the cells: the release is forged or faulty.",
+    None: 'No requirement fails, but at least one cannot be decided from the release. Undecided does not mean "holds".',
 }
 NOT_SIGNED = "Not signed"
-SIGNER = "Compare these digits with what the holder says through another channel: anybody can sign."
-UNSIGNED = "Whoever can rewrite a release can rewrite its checksums: ask the holder for a signed one."
+SIGNER = "Anybody can sign, so compare these digits with those that the holder gave you in another way."
+UNSIGNED = "Somebody who changes a release can change its checksums too: ask the holder for a signed release."
 COLUMNS = "Columns and how they are published"
 COLUMN_HEADS = (("Column", "n-key"), ("Published", "n-soft"), ("Values", "n"), ("Hierarchy levels", ""))
 
@@ -53,14 +51,14 @@ def signed(fingerprint: str) -> str:
 
 
 def facts(found: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
-    """What a release is, in ten lines."""
+    """Return the summary of a release in ten lines."""
     methods = ", ".join(one["name"] for one in found["methods"]) or "none"
     required = ", ".join(dict.fromkeys(found["requirements"])) or "nothing"
     hidden, columns = found["hidden"], found["columns"]
     several = f"up to {found['most_rows']}" if found["most_rows"] else "several"
     rows = "a person" if found["people"] else f"not a person: people may have {several}"
     if found["rows"] != found["records"]:
-        rows = f"one possible value: {found['rows']:,} rows tell of {found['records']:,} people"
+        rows = f"one possible value: {found['rows']:,} rows describe {found['records']:,} people"
     randomness = "drawn anew for this release" if found["randomness"] == "fresh" else "the same in every release"
     return [
         ("Title", found["title"] or place),
@@ -83,12 +81,12 @@ KINDS = {
     "count": "Count", "number": "Number", "model": "Model", "test": "Test", "tables": "Tables", "margins": "Margins"
 }  # fmt: skip
 KIND_WHY = {
-    "count": "How many records, by any columns. Rows and columns together make a heat map.",
+    "count": "The number of records, by any columns. Rows and columns together make a heat map.",
     "number": "A mean, quantile or correlation for every group, with its interval.",
-    "model": "How one column depends on others, corrected for what was hidden.",
-    "test": "Whether two columns are related at all, by a test that is exact for hidden cells too.",
-    "tables": "Complete tables that the release leaves plausible, for tools that need one value in each cell.",
-    "margins": "Counts that the holder published with noise. Estimates use them by themselves.",
+    "model": "A regression of one column on others, corrected for decoys.",
+    "test": "Tests whether two columns are related; the test is exact for hidden columns too.",
+    "tables": "Complete tables with plausible values, for tools that need one value in each cell.",
+    "margins": "Counts that the holder published with noise. Estimates use these counts automatically.",
 }
 ROWS = "Rows"
 COLUMNS_OF = "Columns"
@@ -108,7 +106,7 @@ LEVELS = {0.9: "90%", 0.95: "95%", 0.99: "99%"}
 CHART = "Chart"
 CHARTS = {"auto": "automatic", "bar": "bars", "grouped": "grouped bars", "heatmap": "heat map"}
 POPULATION = "for the population"
-POPULATION_WHY = "Intervals then also allow for the chance of being in this table at all."
+POPULATION_WHY = "Intervals then include the sampling error."
 MEASURE = "Number"
 MEASURES = {"mean": "mean", "variance": "variance", "quantile": "quantile", "correlation": "correlation",
             "difference": "difference of means", "ratio": "ratio of means"}  # fmt: skip
@@ -123,7 +121,7 @@ RESPONSE = "Explain"
 TERMS = "By"
 FAMILY = "Family"
 FAMILIES = {"gaussian": "a number (gaussian)", "binomial": "yes or no (binomial)", "poisson": "a count (poisson)",
-            "multinomial": "one of several (multinomial)"}  # fmt: skip
+            "multinomial": "one of several (multinomial)", "ordinal": "one of several in order (ordinal)"}  # fmt: skip
 FIT = "Fit"
 FITS = {"": "automatic", "scores": "scores", "likelihood": "likelihood"}
 FORMULA = "Or a formula"
@@ -131,24 +129,24 @@ FORMULA_EXAMPLE = "age ~ C(job) + admission_year"
 ONE = "Column"
 TWO = "And column"
 TABLES = "Plausible tables"
-TABLES_WHY = "Good for machine learning. Intervals pooled from them are too narrow: ask above for those."
+TABLES_WHY = "Good for machine learning. Intervals pooled from them are too narrow; use the questions above."
 SEED = "Seed"
 MARGIN = "Counts by"
-UNWEIGHTED = "count records, not the people they stand for"
-UNWEIGHTED_WHY = "The release has survey weights; answers use them unless this is on."
-NO_MARGINS = "this release has no such noised counts."
+UNWEIGHTED = "count records instead of weighted people"
+UNWEIGHTED_WHY = "The release has survey weights; answers use them unless this option is on."
+NO_MARGINS = "this release has no margin of these columns."
 NO_MARGINS_HINT = "Choose another one."
 ESTIMATE = "Estimate"
 ALL_RECORDS = "all records"
 
 CHOOSE_COLUMN = "no column is chosen."
-CHOOSE_COLUMN_HINT = "Put one into rows, or add a filter to count the records that meet it."
+CHOOSE_COLUMN_HINT = "Choose a column for the rows, or add a filter to count records."
 CHOOSE_NUMBER = "no column of numbers is chosen."
-CHOOSE_NUMBER_HINT = "Choose one; of a column of names, choose the value whose share is asked."
-CHOOSE_GROUPS = "a difference or ratio is between groups, and none are chosen."
+CHOOSE_NUMBER_HINT = "Choose one. For a column of categories, choose the value whose share you want."
+CHOOSE_GROUPS = "a difference or ratio needs groups."
 CHOOSE_GROUPS_HINT = 'Choose a column under "For every group of".'
 CHOOSE_MODEL = "the model is not complete."
-CHOOSE_MODEL_HINT = "Choose what is explained and by what, or write a formula."
+CHOOSE_MODEL_HINT = "Choose the response and the explaining columns, or write a formula."
 CHOOSE_TWO = "two columns are needed."
 CHOOSE_TWO_HINT = "Choose both."
 
@@ -170,11 +168,12 @@ def chosen(what: str, values: object) -> str:
 
 CSV, PNG, SVG = "CSV", "PNG", "SVG"
 PYTHON = "The same in Python"
-PYTHON_WHY = "It needs the release and Noren, and nothing of the studio."
+PYTHON_WHY = "It needs the release and Noren, but not the studio."
 COPY = "Copy"
 COPIED = "Copied"
-PASSWORD = "The address stands without its password: libpq finds one in the environment or the pass file."
-PRIVATE_PLACE = "This release lives in the studio's private folder and goes with the session."
+PASSWORD = "The address does not contain the password: set it in the environment or the pass file."
+PRIVATE_PLACE = "This release is in a temporary folder and is removed when the session ends."
+BEFORE = "This answer is for the previous question."
 NO_PICTURE = "No chart:"
 MEASURED = {"count": "estimate", "std_error": "std. error", "low": "low", "high": "high"}
 
@@ -193,7 +192,7 @@ def between(low: str, high: str) -> str:
 
 
 def margin_said(epsilon: float) -> str:
-    return f"Every count carries noise of its own (epsilon {epsilon:g}): it may be negative."
+    return f"Every count has its own noise (epsilon {epsilon:g}): it may be negative."
 
 
 def design_effect(effect: float) -> str:
@@ -223,7 +222,7 @@ def download_of(kind: str) -> str:
 
 
 def cell(count: float | None, low: float | None, high: float | None) -> str:
-    """A count and its interval, as a cell of a cross table."""
+    """Return a count and its interval, as a cell of a cross table."""
     if count is None:
         return "-"
     if low is None or high is None or low == high == count:

@@ -6,34 +6,35 @@ from collections.abc import Mapping
 
 from noren_studio.texts.frame import Tone
 
-NOTHING_ASKED = "Nothing is required yet: a release would promise nothing."
+NOTHING_ASKED = "The policy has no requirement yet, so a release would guarantee nothing."
 REMOVE = "Remove"
 LEAVES_OPEN = "Leaves open"
 PROTECTS = "Columns that it protects"
 ADD_TITLE = "Add a requirement"
-ADD_WHY = "Each stops another adversary. Several may hold at once; every one costs some accuracy."
+ADD_WHY = "Each requirement protects against another adversary. You can combine them; each costs some accuracy."
 MODEL = "Model"
 ADD = "Add"
-REACH = "What is reachable on this table"
-REACH_WHY = "The policy is tried without publishing: what every requirement comes to, and what that costs."
+REACH = "What this table can reach"
+REACH_WHY = "Noren tries the policy without publishing, and shows what every requirement reaches and costs."
 TRY = "Try it"
 VERDICT_HEADS = (
-    "", "Requirement", "Column", ("Asked", "n"), ("Found", "n"), ("People who break it", "n"), ("In words", "n-soft"),
+    "", ("Requirement", "n-key"), ("Column", "n-key"), ("Asked", "n"), ("Found", "n"), ("People who break it", "n"),
+    ("In words", "n-soft"),
 )  # fmt: skip
 HOLDS: dict[bool | None, tuple[str, Tone]] = {
     True: ("✓ holds", "good"),
     False: ("✗ fails", "bad"),
     None: ("? undecided", "warn"),
 }
-ADVERSARIES = "Who is stopped, and who is not"
-ADVERSARIES_WHY = "A requirement holds against an adversary who knows so much and no more."
+ADVERSARIES = "Adversaries that the policy stops"
+ADVERSARIES_WHY = "A requirement protects only against an adversary with this knowledge."
 COVERED = "✓ stopped"
 NOT_COVERED = "! not covered"
 ADVERSARY = (
-    ("Looks for a person's row", "knows what others may know of somebody, and looks which row it is."),
+    ("Looks for a person's row", "knows the quasi-identifiers of somebody, and looks for the person's row."),
     ("Counts values", "has found the few rows that could be a person's, and counts the secrets in them."),
-    ("Knows how common values are", "also prefers the common values among those that are left."),
-    ("Reads everything published", "learns from all columns and all other people how they go together."),
+    ("Knows how common values are", "guesses the most frequent of the remaining values."),
+    ("Reads everything published", "learns from all other people how the columns are related."),
 )
 
 
@@ -48,7 +49,7 @@ def unknown_model(name: str) -> str:
 
 
 def model_title(name: str) -> str:
-    """As a policy writes it: who learns the name here finds it again there."""
+    """Return the name of a model as in a policy."""
     return name
 
 

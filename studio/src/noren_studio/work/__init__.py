@@ -1,5 +1,5 @@
-"""What worker processes do: each function calls public verbs and returns plain data for a page.
+"""The jobs of worker processes: each function calls the public API and returns plain data for a page.
 
-`work(stage, **given)`: `stage` tells how far it is. What is returned travels as JSON; what is large (a release, a page
-of a report) is written into the folder of the session, which is given.
+A job is called as `work(stage, **given)`; `stage` reports progress. Results are sent as JSON. Large results (a release,
+a report) are written into the session's folder, which is an argument.
 """

@@ -1,4 +1,4 @@
-"""An answer to a recipient's question: one verb of a release, as figures, a chart and a file."""
+"""Answers to a recipient's questions: a public method of a release as figures, a chart and a file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5_000
-"""Rows of an answer that a page shows; the file has all."""
+"""Most rows of an answer that a page shows; the file has all."""
 DRAWN = 4_000
-"""Cells of a chart that is still drawn as a picture."""
+"""Most cells of an answer that are drawn as a picture."""
 
 
 def answer(stage: Stage, place: str, call: Mapping[str, Any], chart: str, folder: str, mark: str) -> dict[str, Any]:
-    """Ask, and keep the table as CSV and the chart as its specification in the folder of the session."""
+    """Answer a question, and write the table (CSV) and the specification of the chart into the session's folder."""
     from noren import open_release
     from noren.cli import guarded_frame
 
@@ -44,7 +44,7 @@ def answer(stage: Stage, place: str, call: Mapping[str, Any], chart: str, folder
 
 
 def _asked(release: Release, call: Mapping[str, Any]) -> Any:
-    """What the verb answers; a noised margin, which is a plain frame, with what is said of every answer."""
+    """Call the method and return its result; a margin, which is a plain frame, gets the fields of other results."""
     if call["verb"] != "margins":
         return getattr(release, call["verb"])(*call["args"], **call["options"])
     from types import SimpleNamespace
@@ -57,7 +57,7 @@ def _asked(release: Release, call: Mapping[str, Any]) -> Any:
 
 
 def _drawn(found: Any, kind: str, spec: Path) -> dict[str, Any]:
-    """The picture of an answer, or why there is none."""
+    """Draw an answer, or return the reason why there is no picture."""
     from noren_studio.work.answering import picture
 
     if not hasattr(found, "plot"):
@@ -73,7 +73,7 @@ def _drawn(found: Any, kind: str, spec: Path) -> dict[str, Any]:
 
 
 def _told(found: Any, verb: str) -> dict[str, Any]:
-    """The table of an answer, and what it rests on."""
+    """Return the table of an answer, its notes and its assumption."""
     frame = found.frame
     by = list(getattr(found, "by", ()))
     told: dict[str, Any] = {
@@ -96,7 +96,7 @@ def _told(found: Any, verb: str) -> dict[str, Any]:
 def _remarks(found: Any) -> Sequence[str]:
     effect = getattr(found, "design_effect", None) or (getattr(found, "diagnostics", None) or {}).get("design_effect")
     weighed = [texts.design_effect(effect)] if effect is not None else []
-    return [*getattr(found, "shrunk", ()), *getattr(found, "notes", ()), *weighed]
+    return [*getattr(found, "notes", ()), *weighed]
 
 
 # ---------------------------------------------------------------------- charts as pictures
@@ -113,15 +113,15 @@ NIGHT: Mapping[str, str] = {
     PALETTE[4]: "#3d8fd1",
     PALETTE[5]: "#c98f4e",
 }
-"""What stands for each colour of a chart in the dark look. A heat map then goes from dark to bright, and the letters
-on its cells turn with it."""
+"""The dark theme's colour for each colour of a chart. Heat maps then go from dark to bright, and the text on their
+cells changes accordingly."""
 DATA = ("datasets", "values")
 WORDS = ("domain", "sort", "text", "title", "subtitle")
-"""Parts of a specification that hold labels, where they are texts or lists of them."""
+"""Keys of a specification whose texts, or lists of texts, are labels and keep their wording."""
 
 
 class Spec:
-    """A chart that was drawn before, or another look of one."""
+    """A chart given by its specification."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
@@ -131,7 +131,8 @@ class Spec:
 
 
 def in_the_dark(part: Any, name: str = "") -> Any:
-    """A specification in the dark look. Data and words are left alone: a label may be called like a colour."""
+    """Return the specification with the colours of the dark theme. Data and labels are unchanged, because a label may
+    equal the name of a colour."""
     if isinstance(part, Mapping):
         return {key: item if key in DATA else in_the_dark(item, key) for key, item in part.items()}
     if isinstance(part, list) and name not in WORDS:
@@ -140,7 +141,7 @@ def in_the_dark(part: Any, name: str = "") -> Any:
 
 
 def picture(chart: Any) -> dict[str, Any]:
-    """A chart for a page: its specification, how it looks by day and in the dark, and how large it is."""
+    """Render a chart for a page: specification, pictures in the light and the dark theme, width and height."""
     spec = chart.to_dict()
     day, night = (rendered(Spec(one), ".svg") for one in (spec, in_the_dark(spec)))
     head = day[:400].decode("utf-8", "replace")
@@ -153,7 +154,7 @@ def _source(svg: bytes) -> str:
 
 
 def export(stage: Stage, spec: str, target: str) -> str:
-    """A chart as a file, for a reader: in the light look, as papers are."""
+    """Write a chart to a file, always in the light theme; return the path."""
     with stage("Drawing", None):
         content = rendered(Spec(json.loads(Path(spec).read_text(encoding="utf-8"))), Path(target).suffix)
         Path(target).write_bytes(content)

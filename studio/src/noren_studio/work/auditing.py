@@ -1,9 +1,9 @@
-"""What an auditor computes: attacks on a release, and what a table made elsewhere achieves. All by public verbs."""
+"""An auditor's computations: attacks on a release, and measures of a table made by another tool."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from noren.audit import AttackResult
 
 DRAWN = 12
-"""Results that are drawn, those with the largest gain first; of the others the figures are enough."""
+"""Number of results that get a chart; later ones show figures only."""
 FIRST = 6
-"""Rows of a table that show how it is written."""
+"""Rows of a table that a page shows as an example."""
 
 
 def read_attacks(stage: Stage, place: str) -> dict[str, Any]:
-    """For every attack why it does not apply to a release, or None."""
+    """Return for every attack the reason why it does not apply to a release, or None if it applies."""
     from noren import open_release
     from noren.audit import reasons
 
@@ -39,40 +39,43 @@ def attack_release(
     mark: str,
     policy: str | None = None,
     original: str | None = None,
-) -> dict[str, Any]:
-    """Several attacks with their options. One that does not apply says why, and the others go on."""
+) -> Iterator[dict[str, Any]]:
+    """Run attacks, those that need the least knowledge first; yield all results so far after each attack.
+
+    If an attack does not apply or fails, the reason is reported and the others go on.
+    """
     from noren import open_release
-    from noren.audit import Case, made
+    from noren.audit import Case, make_attack, order_attacks
     from noren.workflow import read_policy
 
     with stage("Opening", None):
         rules = None if policy is None else read_policy(policy)
         case = Case(open_release(place), rules, original, stage)
-    chosen = {name: made(name, options) for name, options in attacks.items()}
+    csv = Path(folder) / "answers" / f"{mark}.csv"
+    csv.parent.mkdir(mode=0o700, exist_ok=True)
     found: list[AttackResult] = []
+    told: list[dict[str, Any]] = []
     skipped: dict[str, str] = {}
-    for name, one in chosen.items():
-        try:
-            with stage(f"Attack: {name}", None):
-                found += one.run(case)
-        except Exception as error:  # what one attack stumbles over must not cost the figures of the others
-            why = failure_of(error)
-            skipped[name] = f"{why['message']} {why['hint']}".strip()
-    base = Path(folder) / "answers"
-    base.mkdir(mode=0o700, exist_ok=True)
-    with stage("Drawing", None):
-        told = sorted((_told(one) for one in found), key=lambda one: -one["gain"])
-        by_key = {(one.attack, one.target): one for one in found}
-        for line in told[:DRAWN]:
-            line["picture"] = _picture(by_key[line["attack"], tuple(line["target"])])
-        csv = base / f"{mark}.csv"
-        csv.write_bytes(_frame(found))
-    return {"mark": mark, "place": place, "results": told, "skipped": skipped, "csv": str(csv),
-            "holder_only": any(one.holder_only for one in found)}  # fmt: skip
+    ordered = order_attacks([make_attack(name, options) for name, options in attacks.items()])
+    with stage("Attacks", len(ordered)) as meter:
+        for at, attack in enumerate(ordered, 1):
+            try:
+                with stage(f"Attack: {attack.name}", None):
+                    found += attack.results(case)
+            except Exception as error:  # what one attack stumbles over must not cost the figures of the others
+                why = failure_of(error)
+                skipped[attack.name] = f"{why['message']} {why['hint']}".strip()
+            for one in found[len(told) :]:
+                told.append(_told(one) | {"picture": _picture(one) if len(told) < DRAWN else None})
+            csv.write_bytes(_frame(found))
+            meter(1)
+            yield {"mark": mark, "place": place, "results": sorted(told, key=lambda one: -one["gain"]),
+                   "skipped": skipped, "csv": str(csv), "run": at, "of": len(ordered),
+                   "holder_only": any(one.holder_only for one in found)}  # fmt: skip
 
 
 def _told(result: AttackResult) -> dict[str, Any]:
-    """One result in figures: what stands for it, before and after, and every figure of every table compared."""
+    """Return the figures of one result: the main figure before and after, and all figures of every compared table."""
     from noren.report import attack_content, final, headline
 
     told = plain(attack_content(result))
@@ -95,12 +98,11 @@ def _told(result: AttackResult) -> dict[str, Any]:
         "notes": list(result.notes),
         "heads": list(titles.values()),
         "lines": _lines(result, list(titles)),
-        "picture": None,
     }
 
 
 def _lines(result: AttackResult, names: Sequence[str]) -> list[list[Any]]:
-    """A line for each table that is compared: its title, how many it speaks of, its figures."""
+    """Return a line for each compared table: title, number of people or rows, figures."""
     tables: list[tuple[str, int | None, Mapping[str, float]]] = [("before any release", None, result.baseline)]
     tables += [(one.title, one.of or one.frame.height, one.summary) for one in result.shown]
     return [
@@ -131,7 +133,7 @@ def _frame(found: Sequence[AttackResult]) -> bytes:
 
 
 def read_foreign_table(stage: Stage, place: str) -> dict[str, Any]:
-    """The columns of a table that another tool made, and its first rows."""
+    """Read the columns and the first rows of a table that another tool made."""
     from noren.sources import open_source
     from noren_studio.session import shown
 
@@ -155,7 +157,8 @@ def measure_table(
     suppressed: str | None,
     verify: bool,
 ) -> dict[str, Any]:
-    """What a table made elsewhere achieves in every model, and with a policy whether that is enough."""
+    """Measure which parameter a table reaches in every model; with `verify` and a policy, also check the policy's
+    requirements."""
     from noren import measure
     from noren.workflow import verify_table
 

@@ -1,43 +1,47 @@
-"""What the raw table gives away, what a policy comes to, and candidates side by side. Nothing is written."""
+"""The risk of the raw table, the result of a policy, and the comparison of candidates. Nothing is written."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noren import Policy
 from noren.models import Verdict
 from noren.progress import Stage
 from noren.sources import Source
+from noren_studio.edits import QUASI, SECRET
+
+if TYPE_CHECKING:
+    from noren.workflow import Comparison
 
 
 def verdict_rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """Verdicts as plain data, in which an infinite figure stays one; `holds` is None where nothing can be said."""
+    """Return verdicts as plain data that keep infinite figures; `holds` is None if a verdict is undecided."""
     return [one.to_dict() | {"achieved": float(one.achieved), "required": float(one.required)} for one in verdicts]
 
 
 def cell_text(cell: Any) -> str:
-    """A published cell as a text: a set in braces, nothing where it is missing."""
+    """Write a published cell as text: a set in braces, a missing cell as an empty text."""
     if isinstance(cell, list | tuple):
         return "{" + ", ".join(map(str, cell)) + "}"
     return "" if cell is None else str(cell)
 
 
 RECORDS = 20_000
-"""Records of a long table that are tried: what is compared must not take hours."""
+"""Records of a long table on which candidates are tried, so that a comparison takes minutes, not hours."""
 
 
 def rules_of(policy: dict[str, Any], base: str) -> Policy:
-    """The policy of a session."""
+    """Make the policy of a session; `base` is the folder of its files."""
     return Policy(**policy, base=Path(base))
 
 
 def some_of(place: str, rules: Policy, most: int = RECORDS) -> tuple[Source, bool]:
-    """The table, or about `most` of its records in memory; and whether it is all of them."""
+    """Return the table, or a sample of about `most` of its records in memory; and whether it is the whole table."""
     import pyarrow as pa
 
     from noren.policy import open_table
@@ -53,28 +57,62 @@ def some_of(place: str, rules: Policy, most: int = RECORDS) -> tuple[Source, boo
 
 
 ROWS = 8
-"""Records that an excerpt shows."""
+"""Number of records in an excerpt."""
 VALUES = 12
-"""Values of a distribution that are shown."""
+"""Number of values of a distribution that a page shows."""
 
 
 def compare_candidates(
     stage: Stage, place: str, policy: dict[str, Any], base: str, grid: dict[str, list[float]], suppression: float | None
-) -> dict[str, Any]:
-    """Every candidate with its figures, and the methods that adopting it writes into the policy."""
-    from noren import compare
+) -> Iterator[dict[str, Any]]:
+    """Yield the candidates measured so far, with their figures and the method that *Adopt* writes into the policy."""
+    from noren.workflow import Candidate, Comparison, iterate_candidates
 
     rules = rules_of(policy, base)
     with stage("Reading", None):
         source, whole = some_of(place, rules)
-    found = compare(source, rules, grid=grid or None, suppression=suppression, stage=stage)
+        raw = _guessed_raw(source, rules)
+    found: list[Candidate] = []
+    for one in iterate_candidates(source, rules, grid=grid or None, suppression=suppression, stage=stage):
+        found.append(one)
+        if one.holds:
+            yield _compared(Comparison(found), rules, whole, raw)
+    yield _compared(Comparison(found), rules, whole, raw)
+
+
+def _guessed_raw(source: Source, rules: Policy) -> float | None:
+    """Return the share of people whose secret an adversary guesses right in the raw table; None without a secret.
+
+    The guess is the most frequent value among the people who share all quasi-identifiers. Of several secrets, the one
+    that is guessed right most often counts.
+    """
+    import polars as pl
+
+    known = [name for name, one in rules.attributes.items() if one.role in QUASI and name in source.columns]
+    secrets = [name for name, one in rules.attributes.items() if one.role in SECRET and name in source.columns]
+    if not secrets:
+        return None
+    batches = source.batches(list(dict.fromkeys([*known, *secrets])))
+    frame = pl.concat(pl.DataFrame(pl.from_arrow(batch)) for batch in batches)
+    shares = []
+    for name in secrets:
+        keys = [one for one in known if one != name]
+        counts = frame.group_by([*keys, name]).len("people")
+        most = (counts.group_by(keys) if keys else counts.group_by(pl.lit(0))).agg(pl.col("people").max())
+        shares.append(most["people"].sum() / max(1, frame.height))
+    return float(max(shares))
+
+
+def _compared(found: Comparison, rules: Policy, whole: bool, raw: float | None) -> dict[str, Any]:
     front = {id(one) for one in found.frontier}
     chosen, names = found.chosen, _names([one.called for one in found])
     return {
         "whole": whole,
+        "raw": raw,
         "candidates": [
             {
                 "called": name,
+                "number": at,
                 "holds": one.holds,
                 "failure": one.failure,
                 "seconds": one.seconds,
@@ -90,14 +128,15 @@ def compare_candidates(
                 "method": tomllib.loads(one.snippet)["method"],
                 "front": id(one) in front,
                 "chosen": one is chosen,
+                "drafted": one.methods == rules.methods and not one.setting,
             }
-            for name, one in zip(names, found, strict=True)
+            for at, (name, one) in enumerate(zip(names, found, strict=True), 1)
         ],
     }
 
 
 def _names(called: Sequence[str]) -> list[str]:
-    """Different names for all: settings that a name does not tell are numbered."""
+    """Return distinct names: equal names get a number."""
     seen: Counter[str] = Counter()
     out = []
     for name in called:
@@ -109,7 +148,7 @@ def _names(called: Sequence[str]) -> list[str]:
 def look_at(
     stage: Stage, place: str, policy: dict[str, Any], base: str, methods: list[Any], settings: list[dict[str, float]]
 ) -> dict[str, Any]:
-    """Two candidates as they would be published: distributions before and after, classes, an excerpt."""
+    """Show candidates as they would be published: distributions before and after, class sizes, an excerpt."""
     from noren_studio.edits import adopt
 
     shown = []
@@ -155,7 +194,7 @@ def _counted(counts: Mapping[str, int]) -> list[tuple[str, float]]:
 
 
 def _estimated(release: Any, name: str) -> list[tuple[str, float]] | None:
-    """What a recipient estimates of one column; None where the release does not answer that."""
+    """Estimate the counts of one column as a recipient would; None if the release cannot answer this."""
     from noren.errors import NorenError
 
     try:
@@ -168,7 +207,7 @@ def _estimated(release: Any, name: str) -> list[tuple[str, float]] | None:
 
 
 def _sizes(frame: Any, columns: Sequence[str]) -> list[tuple[str, int]]:
-    """How many people look like how many."""
+    """Count people by the size of their equivalence class."""
     if not columns:
         return []
     lines = Counter(tuple(cell_text(cell) for cell in row) for row in frame.select(columns).rows())
@@ -194,7 +233,7 @@ def _excerpt(source: Any, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, count: int = 40) -> dict[str, Any]:
-    """The best level vectors that Incognito could publish."""
+    """Return the best vectors of levels that Incognito could publish."""
     from noren.workflow import find_levels
 
     rules = rules_of(policy, base)
@@ -210,7 +249,7 @@ def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, cou
 
 
 def reach(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
-    """Verdicts and losses of a release that is not made."""
+    """Compute the verdicts and losses of the release that a policy would make, without publishing it."""
     from noren.workflow import run
 
     rules = rules_of(policy, base)
@@ -229,7 +268,7 @@ TOP = 8
 
 
 def raw_risk(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
-    """What the table gives away as it is, in figures for a page."""
+    """Return the risk figures of the raw table for a page."""
     from noren import risk
 
     found = risk(place, rules_of(policy, base), stage=stage)

@@ -1,4 +1,4 @@
-"""Opening a table: a preview, every column's values, and the policy that `init` drafts, with its reasons."""
+"""Opens a table: a preview, the values of every column, and the policy that `init` drafts, with its reasons."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from noren.policy import Proposal, Seen, study, written
 from noren.progress import Stage
 from noren.schema import CALENDAR, NUMERIC
 from noren.sources import Source, open_source
+from noren_studio import texts
 from noren_studio.session import shown
 
 CELLS = 2_000_000
-"""Cells up to which a table is studied whole when it is opened; of a larger one, the first rows are."""
+"""Most cells that are examined when a table is opened; of a larger table, the first rows."""
 PREVIEW_CELLS = 40_000
 PREVIEW_ROWS = 1_000
 BARS = 14
 MOST_VALUES = 3_000
-"""Values of a column that a hierarchy is edited over."""
+"""Most values of a column for which a hierarchy can be edited."""
 LISTED = 12
-"""Values of a column that a page lists."""
+"""Most values of a column that a page lists."""
 
 
 def open_table(stage: Stage, place: str, folder: str, whole: bool = False) -> dict[str, Any]:
-    """A table as a holder first sees it. `whole`: study every row, however many there are.
+    """Return what a holder first sees of a table. `whole`: examine all rows, even of a long table.
 
-    `folder` is where every column's values are kept with how often they occur, for the editor of hierarchies.
+    The values of every column and their counts are written into `folder`, for the editor of hierarchies.
     """
     from noren.workflow import advise
 
@@ -55,7 +56,7 @@ def open_table(stage: Stage, place: str, folder: str, whole: bool = False) -> di
         "columns": [_column(studied.columns[name], made) for name in source.columns],
         "preview": _preview(some),
         "policy": tomllib.loads(text),
-        "people": {**made.people, "why": made.why_people},
+        "people": {**made.people, "why": texts.without_lines(made.why_people)},
         "together": [
             {"columns": list(group.names), "why": _why_together(group.names, made)} for group in made.together
         ],
@@ -64,7 +65,7 @@ def open_table(stage: Stage, place: str, folder: str, whole: bool = False) -> di
 
 
 def _counted(column: Seen) -> dict[str, Any]:
-    """The most common values in their order, how often each occurs, and how many there are."""
+    """Return the most frequent values, in their order, with their counts and the number of all values."""
     found = column.counted
     order = sorted(range(len(found.values)), key=lambda at: -int(found.counts[at]))[:MOST_VALUES]
     kept = sorted(order)
@@ -76,7 +77,7 @@ def _counted(column: Seen) -> dict[str, Any]:
 
 
 def _first_rows(source: Source) -> tuple[Source, int | None]:
-    """The table in memory and its rows if it is small enough, else its first rows and None."""
+    """Return the table in memory and its number of rows; of a long table, its first rows and None."""
     import pyarrow as pa
 
     from noren.sources import FrameSource
@@ -119,7 +120,8 @@ def _column(column: Seen, made: Proposal) -> dict[str, Any]:
 
 
 def _bars(column: Seen) -> tuple[list[int], str]:
-    """A small histogram: numbers in equal intervals, other values from the most common one on."""
+    """Return the heights of a small histogram and its description: numbers in equal intervals, dates in groups of
+    equally many dates, other values by frequency."""
     import numpy as np
 
     counts = column.column.counts
@@ -138,7 +140,7 @@ def _bars(column: Seen) -> tuple[list[int], str]:
 
 
 def _preview(source: Source) -> dict[str, Any]:
-    """The first rows as texts."""
+    """Return the first rows as texts."""
     most = max(1, min(PREVIEW_ROWS, PREVIEW_CELLS // max(1, len(source.columns))))
     rows: list[list[Any]] = []
     for batch in source.batches(source.columns):
@@ -158,7 +160,7 @@ def _why_together(names: Sequence[str], made: Proposal) -> str:
 
 
 def roles(policy: Mapping[str, Any]) -> dict[str, str]:
-    """The role of every column, however the policy writes it."""
+    """Return the role of every column, whether the policy gives it as a text or in a table."""
     given: Mapping[str, Any] = policy.get("attributes", {})
     return {n: one if isinstance(one, str) else one.get("role", "") for n, one in given.items() if n != "together"}
 
@@ -167,7 +169,7 @@ RECORDS = 5_000
 
 
 def make_demo(stage: Stage, folder: str) -> str:
-    """A hospital table that describes nobody; returns its path."""
+    """Write a made-up hospital table, and return its path."""
     import pyarrow.csv as pv
 
     from noren.cli import hospital_table

@@ -1,4 +1,4 @@
-"""Opening a release as its recipient: what it is, what can be asked of it, and whether it is what it says."""
+"""Opens a release for its recipient: its description, the possible questions, and its verification."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from noren.statements import Statement
 
 LISTED = 2_000
-"""Values of a column, and of a level of its hierarchy, that a page offers to choose from."""
+"""Most values of a column, or of a level of its hierarchy, that a page offers."""
 FEW = 3
-"""Values that stand for the others where a level is described."""
+"""Number of values given as examples in the description of a level."""
 WIDE = 8
-"""Numbers from which on intervals are offered as well."""
+"""Intervals are offered for columns of more than this many distinct numbers."""
 
 
 def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[str, str]:
-    """The demo's hospital, published: the release, and beside it what its holder keeps."""
+    """Publish the demo's table once per session; return the paths of the release, the original and the policy."""
     import pyarrow.csv as pv
 
     from noren import Policy
@@ -43,7 +43,7 @@ def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[s
 
 
 def read_release(stage: Stage, place: str) -> dict[str, Any]:
-    """A release as a recipient first sees it: its manifest in words, and what each column can be asked for."""
+    """Return what a recipient first sees of a release: facts from its manifest, and the questions for each column."""
     from noren import open_release
     from noren.estimates import Members
 
@@ -87,7 +87,7 @@ def _facts(release: Release) -> dict[str, Any]:
 
 
 def _estimators(release: Release) -> tuple[str, ...]:
-    """The estimators that may fit what is published; the library says which do, question by question."""
+    """Return the estimators that may suit the release; the library refuses those that do not suit a question."""
     from noren.estimates import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
 
     if release.rows_per_record > 1:
@@ -98,7 +98,7 @@ def _estimators(release: Release) -> tuple[str, ...]:
 
 
 def _column(statement: Statement, column: Column, name: str) -> dict[str, Any]:
-    """What a page needs to know of a column that can be asked for."""
+    """Return what a page shows of a column or of a member of a composite column."""
     values = () if column.is_open else column.domain.values
     levels = [] if column.tree is None else [_level(column.tree.levels[at], at) for at in range(1, column.tree.height)]
     return {
@@ -125,7 +125,7 @@ def _level(labels: tuple[str, ...], at: int) -> dict[str, Any]:
 
 
 def _widths(statement: Statement, column: Column) -> list[str]:
-    """Intervals that are worth asking for where numbers stand as they are."""
+    """Return suggested widths of intervals for a column of exactly published numbers; empty for other columns."""
     from noren.schema import NUMERIC
 
     if column.is_open or not statement.is_exact or column.domain.kind not in NUMERIC or len(column.domain) <= WIDE:
@@ -172,7 +172,7 @@ def check_release(
     signer: str | None = None,
     show: int = 0,
 ) -> dict[str, Any]:
-    """Every requirement computed again from the cells, by the verb `verify`."""
+    """Verify every requirement from the published cells."""
     from noren import open_release, verify
 
     with stage("Opening", None):

@@ -1,4 +1,4 @@
-"""Making a release, looking at it as an officer does, signing it and handing it over, all by public verbs."""
+"""Makes a release and its report, signs the release, and saves it where it is to be published."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from noren.progress import Stage
 from noren_studio.work.choosing import cell_text, rules_of, verdict_rows
 
 EXAMPLE = 3
-"""Published records that are shown."""
+"""Number of published records that a page shows."""
 
 
 def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
-    """A verified release in the private folder of the session; published is only what is saved from there."""
+    """Make a verified release in the private folder of the session. Only `save_release` publishes it."""
     from noren.workflow import run
 
     outcome = run(place, rules_of(policy, base), to=to, stage=stage)
@@ -41,7 +41,7 @@ def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to
 
 
 def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
-    """The officer's page as a file of the session, and what every attack came to."""
+    """Write the holder's report into the session's folder; return its path and the main figure of every attack."""
     from noren.report import make_report as run
 
     page = run(release, rules_of(policy, base), original=place, stage=stage)
@@ -50,7 +50,7 @@ def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], 
 
 
 def _attack(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure that stands for an attack in the report: before, in the raw table, in what the release ends with."""
+    """Return the main figure of an attack: without a release, in the raw table, and in the release."""
     from noren.report import final, headline, shown_scenarios
 
     name = headline(found)
@@ -100,7 +100,7 @@ def save_release(
 
 
 def _zipped(release: Any, target: Path, file_format: str, signer: Any) -> None:
-    """The directory in one file, whole or not at all."""
+    """Write the release as a ZIP file. After a failure there is no file."""
     from noren.files import publish_file, refuse_target
 
     refuse_target(target)

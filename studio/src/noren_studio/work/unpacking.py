@@ -1,7 +1,7 @@
-"""A release that came as one ZIP file: unpacked into the session's private folder, and nowhere else.
+"""Unpacks a release from a ZIP file into the session's private folder, and nowhere else.
 
-What a stranger packed is not trusted: names that lead out of the folder, links and a size beyond reason are refused
-before anything is written, and what is not part of one release directory is not unpacked.
+The file may be hostile. Names that lead out of the folder, links and excessive sizes are refused before anything is
+written. Files outside the one release directory are not unpacked.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from noren_studio.texts import recipient as texts
 
 DESCRIPTOR = "datapackage.json"
 LARGEST = 32 << 30
-"""Bytes that a release may have when it is unpacked."""
+"""Most bytes of an unpacked release."""
 MOST_FILES = 10_000
 LONGEST = 100
-"""Characters of the name of a file."""
+"""Most characters in the name of a file."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError, RuntimeError, ValueError)
 NO_STREAM = (None, errno.EINVAL)
-"""What the reader of a packed stream says of one that is none: bzip2 says it without a number."""
+"""Values of `errno` in the OSError for an invalid compressed stream; bzip2 sets none."""
 RATIO = 500
-"""Times that a file may grow; real ones grow by less than a hundred."""
+"""Largest ratio of unpacked to packed size; releases have less than a hundred."""
 
 
 def unpack_release(stage: Stage, place: str, folder: str, number: int) -> dict[str, str]:
-    """Unpack the one release that a ZIP holds; the place of the release. Nothing is left of one that is refused."""
+    """Unpack the one release in a ZIP file, and return its path. A refused file leaves nothing behind."""
     target = Path(folder) / f"unpacked-{number}"
     try:
         with zipfile.ZipFile(place) as packed, stage("Unpacking", None):
@@ -52,7 +52,7 @@ def unpack_release(stage: Stage, place: str, folder: str, number: int) -> dict[s
 
 
 def release_members(packed: zipfile.ZipFile) -> tuple[PurePosixPath, list[tuple[zipfile.ZipInfo, str]]]:
-    """The directory of the one release in a file, and what stands directly in it."""
+    """Return the directory of the one release in a ZIP file, and the files directly in it; raise if anything is odd."""
     files = [one for one in packed.infolist() if not one.is_dir()]
     homes = {PurePosixPath(one.filename).parent for one in files if PurePosixPath(one.filename).name == DESCRIPTOR}
     if len(homes) != 1:

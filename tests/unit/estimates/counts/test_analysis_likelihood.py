@@ -10,6 +10,7 @@ from noren.estimates.counts import fit as em
 from noren.estimates.counts import intervals
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.held_out import folds_of
 from noren.statements import SetCells
 
 
@@ -68,15 +69,17 @@ def test_small_slices_of_an_exact_column_borrow_from_the_others():
 
 def test_folds_hold_every_record_out_once_and_ignore_row_order():
     counts = np.array([1.0, 5.0, 40.0, 2.0])
-    held = em.shuffled_folds(counts)
-    np.testing.assert_array_equal(held.sum(axis=0), counts)
-    np.testing.assert_array_equal(held, em.shuffled_folds(counts))
+    held = folds_of(counts).counts
+    np.testing.assert_array_equal(held.sum(axis=1), counts)
+    np.testing.assert_array_equal(held, folds_of(counts).counts)
 
 
-def test_longer_steps_keep_the_records_of_every_slot():
-    x, acc = np.array([[2.0, 1.0], [3.0, 4.0]]), np.array([[1.2, 0.6], [1.0, 1.0]])
-    np.testing.assert_allclose(em.advance(x, acc, 2.5).sum(axis=1), (x * acc).sum(axis=1))
-    np.testing.assert_allclose(em.advance(x, acc, 1.0), x * acc)
+def test_tuples_that_belong_together_are_held_out_in_one_fold():
+    counts, together = np.arange(1.0, 41.0), np.arange(40) // 4
+    held = folds_of(counts, together=together).counts
+    np.testing.assert_array_equal(held.sum(axis=1), counts)
+    by_class = (held > 0).reshape(10, 4, -1)
+    assert (by_class == by_class[:, :1]).all()
 
 
 def test_fisher_equals_the_dense_inverse():

@@ -7,7 +7,7 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes, bayes_step, follow
+from noren.estimates.counts.estimators import bayes, bayes_step, follow, inclusion_of
 from noren.estimates.counts.frame import prepare
 from noren.statements import SetCells
 from tests.oracles import estimators as oracle
@@ -63,7 +63,7 @@ def test_it_goes_on_where_the_change_after_the_division_was_small_already():
     axes = [published(rng, f"c{j}", code, 14, 10) for j, code in enumerate(codes)]
     frame = prepare(axes)
     w = frame.inclusions()
-    first, found = bayes_step(frame, w, w), bayes(frame)
+    first, found = bayes_step(inclusion_of(frame), w, w), bayes(frame)
     assert np.abs(first - w).max() / 100 < 1
     errors = [np.abs(table[0] - truth).sum() / n for table in (first / 100, found.table)]
     assert errors[0] > 0.9
@@ -81,6 +81,6 @@ def test_empty_cells_stay_empty_and_a_fixed_point_stays():
 def test_it_gives_up_and_says_so():
     frame = released(np.random.default_rng(3), 5000, (8, 6), 4)
     w = frame.inclusions()
-    stopped = follow(lambda x: bayes_step(frame, x, w), w, 1e-12, 130)
+    stopped = follow(lambda x: bayes_step(inclusion_of(frame), x, w), w, 1e-12, 130)
     assert stopped.change > 1e-12
     assert stopped.evaluations < 200

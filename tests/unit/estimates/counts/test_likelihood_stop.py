@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from noren.designs.decoys import DecoyDesign
-from noren.designs.draw import draw_sets
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.fit import ascend, fit
 from noren.estimates.counts.frame import prepare
@@ -23,7 +22,7 @@ def test_small_slices_keep_what_their_own_sets_say() -> None:
     frame = prepare(
         [
             Axis.exact("group", group.astype(np.uint8), groups),
-            Axis.drawn("value", draw_sets(design, value, Keystream(), attribute="value"), design),
+            Axis.drawn("value", design.draw(value, Keystream(), attribute="value"), design),
         ]
     )
     truth = np.zeros((groups, values))

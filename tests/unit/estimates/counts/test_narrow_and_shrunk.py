@@ -121,9 +121,9 @@ def test_the_estimate_says_so_in_words():
     from noren.estimates.counts.estimate import Estimate
 
     told = Estimate((), None, "likelihood", 0.95, False, 10, diagnostics={"shrunk": {"a x b": 0.31}})  # type: ignore[arg-type]
-    assert told.shrunk == ("The association a x b is likely shrunk by about 31% of its strength.",)
-    assert told.shrunk[0] in told._notes()
-    assert not replace(told, diagnostics={}).shrunk
+    assert told.notes == ("The association a x b is probably underestimated by about 31% of its strength.",)
+    assert told.notes[0] in told._notes()
+    assert not replace(told, diagnostics={}).notes
 
 
 def every_set(name: str, d: int, eta: int) -> Axis:

@@ -125,7 +125,7 @@ def test_conditions_name_values_or_nodes(name: str, wanted: object, allowed: lis
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [("gout", "'ill' has no value 'gout'"), ([], "admits no value"), (["flu", 7], "no value '7'")],
+    [("gout", "'ill' has no value 'gout'"), ([], "no value meets the condition"), (["flu", 7], "no value '7'")],
 )
 def test_conditions_that_admit_nothing(wanted: object, message: str) -> None:
     ill = COLUMNS["ill"]
@@ -265,7 +265,7 @@ def test_counts_of_exact_conditions_are_exact(release: Release) -> None:
     truth = len(TRUTH.filter(pl.col("zip").is_in(["01001", "52701"]) & (pl.col("count") == "many")))
     assert (found.count, found.low, found.high, found.std_error) == (truth, truth, truth, 0)
     assert found.estimator == "exact"
-    assert found.assumes == "nothing hidden is involved"
+    assert found.assumes == "all columns of the question are published exactly"
 
 
 def test_counts_of_decoy_conditions_have_an_interval(release: Release) -> None:
@@ -289,8 +289,8 @@ def test_a_column_called_count_keeps_its_own_place_in_the_answer(release: Releas
     ("by", "where", "options", "message"),
     [
         ([], None, {}, "at least one column"),
-        (["job", "job"], None, {}, "asked for twice"),
-        (["ill", "ill@1"], None, {}, "asked for twice"),
+        (["job", "job"], None, {}, "listed twice"),
+        (["ill", "ill@1"], None, {}, "listed twice"),
         ("sex", None, {}, "no column 'sex'"),
         ("zip@9", None, {}, "level '9'"),
         ("age/7", None, {}, "does not fit into intervals"),

@@ -10,8 +10,19 @@ from noren.estimates.counts import held_out
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.fit import DRAWN
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.held_out import Held, Looks, Outset, Trail, Walk, flattens, folds_of, search, smooth
-from noren.estimates.counts.raking import Singles, Sought, by_held_out
+from noren.estimates.counts.held_out import (
+    Held,
+    Looks,
+    Outset,
+    Sought,
+    Trail,
+    Walk,
+    by_held_out,
+    flattens,
+    folds_of,
+    search,
+    smooth,
+)
 from noren.estimates.counts.tuples import Tuples
 from noren.statements import SetCells
 
@@ -67,7 +78,7 @@ def test_no_fold_sees_its_held_out_records(many, small_samples):
     rows = held_out.chosen(tuples)
     for f in range(4):
         trained = tuples.counts[rows] - held.counts[rows, f]
-        part = Tuples(1, tuples.designs, tuples.sets, tuples.order, tuples.ids[rows], trained, tuples.weights)
+        part = Tuples(tuples.rows, tuples.shape, tuples.order, tuples.ids[rows], trained)
         np.testing.assert_allclose(found[..., f], part.em_pass(x[..., f])[0], rtol=1e-9)
 
 
@@ -126,9 +137,7 @@ def test_a_sample_that_misleads_is_left_for_the_last_look(many, small_samples, m
     """A sample that says the opposite: the walk goes back and ends no lower than where all steps are exact."""
     tuples, _ = many
     held = folds_of(tuples.counts)
-    singles = Singles.of(tuples, tuples.counts, 0.1).product()
-    folds = np.stack([Singles.of(tuples, tuples.counts - h, 0.1).product() for h in held.counts.T], axis=-1)
-    outset = Outset.of(tuples, held, singles, folds)
+    outset = Outset.of(tuples, held, *Sought.of(tuples, DRAWN, 2000, None).independent())
     exact = search(tuples, held, outset, DRAWN, 2000)
     between = Looks.between
     monkeypatch.setattr(
@@ -187,13 +196,9 @@ def test_the_stop_between_looks_is_the_earliest_within_half_a_nat():
 def test_held_records_gathered_by_place_are_those_added_one_by_one(weighted):
     rng = np.random.default_rng(4)
     held = rng.integers(0, 2, (200, 4)) * rng.integers(0, 3, (200, 4))
-    counts = held.sum(axis=1) + rng.integers(0, 2, 200)
     if weighted:
         held = held * rng.choice([1.0, 0.5, 2.25], 200)[:, None]
-    made = Held.of(held.astype(np.float64 if weighted else np.int32), counts.astype(np.float64))
-    for t in range(200):
-        alone = counts[t] == 1 and sorted(held[t]) == [0, 0, 0, 1]
-        assert made.only[t] == (held[t].argmax() if alone else -1)
+    made = Held(held.astype(np.float64 if weighted else np.int32))
     place = rng.integers(0, 30, 200)
     expected = np.zeros((30, 4))
     for t in range(200):
@@ -201,26 +206,3 @@ def test_held_records_gathered_by_place_are_those_added_one_by_one(weighted):
     found = made.gathered(place, 30)
     assert found.dtype == made.counts.dtype
     np.testing.assert_allclose(found, expected)
-
-
-def test_single_columns_of_folds_are_at_their_maximum():
-    """From what all records say: the same as a long way from even shares, also for values that nobody has."""
-    rng = np.random.default_rng(9)
-    code = rng.choice(8, 30_000, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05, 0.0, 0.0])
-    other = rng.integers(0, 5, 30_000)
-    tuples = prepare([drawn(rng, code, 8, 3), drawn(rng, other, 5, 2, 0.8)]).tuples
-    sought = Sought.of(tuples, DRAWN, 100, None, {})
-    for f, found in enumerate(sought.by_fold):
-        far = Singles.of(tuples, tuples.counts - sought.held.counts[:, f], 1e-4)
-        for one, maximum in zip(found.parts, far.parts, strict=True):
-            assert np.abs(one - maximum).max() < 1.0
-        assert found.parts[1][:6].min() > 100
-
-
-def test_a_start_far_off_still_leads_to_the_maximum(many):
-    tuples, _ = many
-    margins = [np.bincount(at, tuples.counts, size) for at, size in map(tuples.entries, range(3))]
-    far = {1: np.eye(12)[0], 2: np.eye(10)[9] * 1e9}
-    found = Singles.fitted(tuples, margins, 1e-3, far)
-    for one, maximum in zip(found.parts, Singles.of(tuples, tuples.counts, 1e-4).parts, strict=True):
-        np.testing.assert_allclose(one, maximum, atol=1.0)

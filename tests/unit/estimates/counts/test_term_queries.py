@@ -144,7 +144,7 @@ def test_the_likelihood_is_fitted_to_the_records_that_publish_the_terms():
     found = release().count({"signs": "fever", "age": [20, 21]})
     assert found.low <= found.count <= found.high
     assert found.estimator == "likelihood"
-    assert "coarsened at random" in found.assumes
+    assert "coarsening at random" in found.assumes
 
 
 # ------------------------------------------------------------------ cross tabulations
@@ -215,17 +215,17 @@ def test_an_estimate_by_terms_is_plain_data():
         ("sex", {"signs": "coughs"}, "'signs' has no value 'coughs'", "Did you mean 'cough'"),
         ("sex", {"signs": {"all": ["cough", "gout"]}}, "no value 'gout'", "It has cough, fever, rash, itch."),
         ("sex", {"signs": None}, "no value", "It has cough"),
-        ("sex", {"signs": []}, "admits no value", "at least one"),
-        ("sex", {"signs": {"all": []}}, "admits no value", "at least one"),
-        ("sex", {"signs": {}}, "not a list, 'any' or 'all'", "'signs': {\"all\": ['cough', 'fever']}"),
-        ("sex", {"signs": {"none": ["cough"]}}, "not a list, 'any' or 'all'", "'cough'"),
-        ("sex", {"age": {"all": [20]}}, "'age' holds one value a record", "sets of terms"),
+        ("sex", {"signs": []}, "no value meets the condition", "at least one"),
+        ("sex", {"signs": {"all": []}}, "no value meets the condition", "at least one"),
+        ("sex", {"signs": {}}, "must be a list, 'any' or 'all'", "'signs': {\"all\": ['cough', 'fever']}"),
+        ("sex", {"signs": {"none": ["cough"]}}, "must be a list, 'any' or 'all'", "'cough'"),
+        ("sex", {"age": {"all": [20]}}, "'age' has one value per record", "columns of terms"),
         ("signs@1", {}, "neither levels nor intervals", "'signs'"),
         ("signs/2", {}, "neither levels nor intervals", "'signs'"),
-        (["signs", "sex"], {}, "several terms of 'signs'", "Ask for 'sex' with a condition"),
-        (["sex", "signs"], {}, "several terms of 'signs'", "where={'signs': [...]}"),
-        (["signs", "drugs"], {}, "several terms of 'signs'", "Ask for 'drugs'"),
-        (["signs", "signs"], {}, "asked for twice", "once"),
+        (["signs", "sex"], {}, "'signs' cannot be tabulated with other columns", "Ask for 'sex' with a condition"),
+        (["sex", "signs"], {}, "'signs' cannot be tabulated with other columns", "where={'signs': [...]}"),
+        (["signs", "drugs"], {}, "'signs' cannot be tabulated with other columns", "Ask for 'drugs'"),
+        (["signs", "signs"], {}, "listed twice", "once"),
     ],
 )
 def test_questions_without_an_answer(by, where, message, hint):

@@ -9,8 +9,8 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.estimates import pool
-from noren.estimates.imputation.mixture import Mixture, run
-from noren.estimates.imputation.tables import Axis
+from noren.estimates.imputation import Axis
+from noren.estimates.mixture import Mixture, run
 
 HIDDEN = ("a", "b")
 
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_tables():
         ({"m": 0}, "too small"),
         ({"impossible": [{"z": "1"}]}, "no column 'z'"),
         ({"impossible": [{"a": "zz"}]}, "does not have the value"),
-        ({"impossible": [{}]}, "names no column"),
+        ({"impossible": [{}]}, "has no column"),
     ],
 )
 def test_bad_questions_are_said(options, said):

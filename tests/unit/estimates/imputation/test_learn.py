@@ -81,7 +81,7 @@ def test_bad_calls_are_said(release):
 
     with pytest.raises(QueryError, match="not fitted"):
         ReleaseClassifier().predict(people())
-    with pytest.raises(QueryError, match="cannot be a feature"):
+    with pytest.raises(QueryError, match="give at least one feature"):
         ReleaseClassifier().fit(release, "rich", ["rich"])
     with pytest.raises(QueryError, match="lacks the column 'age'"):
         ReleaseClassifier(m=1, seed=1).fit(release, "rich", ["age"]).predict(people().select("job"))

@@ -9,7 +9,7 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.estimates import pool
-from noren.estimates.imputation.mixture import Axis, Pairs, is_enough
+from noren.estimates.mixture import Axis, Pairs, is_enough
 
 SIZES = (3, 4, 3)
 

@@ -58,17 +58,17 @@ def test_a_test_can_be_repeated() -> None:
 def test_a_general_column_is_tested_against_one_that_is_not() -> None:
     found = general().test("age", "pay", permutations=199)
     assert found.p_value == 1 / 200
-    assert "without a look" in found.assumes
+    assert "formed independently" in found.assumes
 
 
 def test_what_cannot_be_tested_is_refused() -> None:
     with pytest.raises(QueryError, match="no test of"):
         drawn().test("pay", "sex", "romance")  # type: ignore[arg-type]
-    with pytest.raises(QueryError, match="hidden column selects"):
+    with pytest.raises(QueryError, match="hidden column does not select"):
         drawn().test("pay", "sex", where={"trade": "nurse"})
     with pytest.raises(QueryError, match="same for all"):
         drawn().test("pay", "sex", where={"sex": "F"})
-    with pytest.raises(QueryError, match="cannot show"):
+    with pytest.raises(QueryError, match="are too few"):
         drawn().test("pay", "sex", permutations=9)
 
 

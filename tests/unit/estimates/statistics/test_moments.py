@@ -120,7 +120,7 @@ def test_bins_stand_for_their_middle_unless_numbers_are_given() -> None:
     release = nr.anonymize(frame, nr.Policy(attributes=columns, require=require))
     found = release.mean("age")
     assert abs(found[0]["mean"] - 15) < FAR * found[0]["std_error"]
-    assert found.notes == ("An interval of 'age' stands for its middle.",)
+    assert found.notes == ("An interval of 'age' counts as its midpoint.",)
     labels = release.column("age").domain.values
     moved = release.mean("age", values={"age": dict(zip(labels, (1, 11, 21), strict=True))})
     assert moved[0]["mean"] == pytest.approx(found[0]["mean"] - 4)

@@ -37,6 +37,6 @@ def test_members_of_a_composite_have_means_models_and_relations() -> None:
     assert abs(found["correlation"] - np.corrcoef(code, pay)[0, 1]) < FAR * found["std_error"]
     fit = release.regress("pay ~ code")
     slope = np.polyfit(code, pay, 1)[0]
-    assert abs(fit.coef["code"] - slope) < FAR * fit.frame["std_error"][1]
-    with pytest.raises(QueryError, match="one column of tuples"):
+    assert abs(fit.params["code"] - slope) < FAR * fit.frame["std_error"][1]
+    with pytest.raises(QueryError, match="published together as tuples"):
         release.test("code", "pay")

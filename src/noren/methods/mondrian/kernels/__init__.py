@@ -1,7 +1,6 @@
 """Mondrian in compiled code: cut a table into classes, move records between neighbours, drop classes that fail.
 
 - `costs`: what a class loses in a column, from a summary of the codes it covers.
-- `slots`: the rows of a part, by the values of one column, and what they cover.
 - `cuts`: recursive cuts; the cheapest one whose sides meet every requirement is made.
 - `exchange`: cuts that leave records of too common secrets behind.
 - `moves`: afterwards records move to neighbouring classes, or are dropped, where that lowers the loss.

@@ -1,4 +1,4 @@
-"""What a class of records loses in a column, from a summary of the codes it covers.
+"""The loss of a class of records in a column, from a summary of its codes.
 
 A column is ranked (a class publishes an interval), a tree (its lowest common node) or a set (the values it covers).
 Codes of a tree are numbered depth first, so that the lowest and the highest code decide the common node. The summary
@@ -24,7 +24,7 @@ NOTHING = np.int32(2**31 - 1)
 
 
 class Costs(NamedTuple):
-    """What a class may lose in the quasi-identifiers. Weights are already in the prices."""
+    """The possible losses of a class in the quasi-identifiers, with weights included."""
 
     kinds: Any
     widths: Any
@@ -51,7 +51,7 @@ class Cover(NamedTuple):
 
 @kernel(forceinline=True)
 def bit_count(word):
-    """How many bits of a 64-bit word are set."""
+    """Return how many bits of a 64-bit word are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -60,13 +60,13 @@ def bit_count(word):
 
 @kernel(forceinline=True)
 def bit_of(code):
-    """The word that stands for one code of a set."""
+    """Return the word of one code of a set."""
     return np.uint64(1) << np.uint64(code & 63)
 
 
 @kernel(forceinline=True)
 def cell_cost(kinds, at, prices, b, low, high, word):
-    """The loss of one record of a class in column b.
+    """Return the loss of one record of a class in column b.
 
     It takes the fields of `Costs` one by one: taking them out of the tuple costs more than all the rest.
     """

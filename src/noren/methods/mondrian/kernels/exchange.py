@@ -20,8 +20,18 @@ import numpy as np
 from noren.kernel import kernel
 from noren.methods.kernels import BETA_BASIC, CLOSE_EQUAL, CLOSE_TREE, DELTA, Rules, class_holds
 from noren.methods.mondrian.kernels.costs import RANKED, Cover, cell_cost
-from noren.methods.mondrian.kernels.cuts import Cuts, _candidates
-from noren.methods.mondrian.kernels.slots import AHEAD, BEHIND, OWN, SLOTS, new_slots, summarise, survey, value_slots
+from noren.methods.mondrian.kernels.cuts import (
+    AHEAD,
+    BEHIND,
+    OWN,
+    SLOTS,
+    Cuts,
+    _candidates,
+    fill_slots,
+    new_slots,
+    summarise,
+    survey,
+)
 
 STEPS = 14
 """Sizes that are tried for a side, from more than it has downwards."""
@@ -30,7 +40,7 @@ LARGEST = 1.3
 
 
 class Secrets(NamedTuple):
-    """The secrets of a record together, as one number."""
+    """The combination of a record's secrets as one number."""
 
     of: Any
     """Per record: the number."""
@@ -41,15 +51,15 @@ class Secrets(NamedTuple):
 
 
 class Reserve(NamedTuple):
-    """How much of what requirements permit a part may use: all from `size` records down, and `least` of it in a part
-    that is much larger."""
+    """The share of what requirements permit that a part may use: all up to `size` records, and `least` in much larger
+    parts."""
 
     least: Any
     size: Any
 
 
 class Room(NamedTuple):
-    """Room to work in."""
+    """Working memory."""
 
     cover: Any
     columns: Any
@@ -67,8 +77,8 @@ class Room(NamedTuple):
     """Per record: whether it is on the side of the best cut."""
 
 
-def exchange(records, secrets, begins, costs, required, reserve):
-    """Cut parts of a table as far as requirements permit, each cut with as many records left behind as it takes.
+def exchange(records, secrets, begins, costs, required, reserve) -> Any:
+    """Cut parts of a table as far as requirements permit, each cut leaving behind as many records as necessary.
 
     Marks, of n + 1 places, where a class ends. Points and `secrets.of` are permuted so that every class lies in one
     piece, and those that stay behind are the last ones in the order given. begins: where the parts begin, and the end.
@@ -104,7 +114,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
 
 @kernel(work=lambda records, *_: records.rows.size)
 def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
-    """`exchange` in room that was made for it."""
+    """Run `exchange` in allocated memory."""
     rows, of = records.rows, secrets.of
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     cover, columns, slots, cuts, stack, hists, ladder, counts, numbers, goes = room
@@ -132,7 +142,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
             middle = np.int64(-1)
             found = _number(of, start, stop, here, place)
             for a in active:
-                s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
+                s = fill_slots(rows, start, stop, a, None, False, cover, costs, slots)
                 summarise(rows, start, stop, active, spans, slots, s)
                 _climb(of, start, stop, slots.of, s, place, found, ladder)
                 for v in range(found):
@@ -166,7 +176,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
                         if turn < 0:
                             break
             if middle >= 0:
-                _part(records, of, goes, start, stop, place, kept, middle)
+                _move_rows(records, of, goes, start, stop, place, kept, middle)
             for v in range(found):
                 place[here[v]] = -1
             if middle < 0:
@@ -180,7 +190,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
 
 @kernel
 def _number(of, start, stop, here, place):
-    """The secrets of a part, and the place of each among them, which is -1 for all others; how many."""
+    """Number the secrets of a part; -1 for others; return how many."""
     found = 0
     for i in range(start, stop):
         if place[of[i]] < 0:
@@ -192,7 +202,7 @@ def _number(of, start, stop, here, place):
 
 @kernel
 def _climb(of, start, stop, slots, s, place, found, ladder):
-    """How many records of every secret the slots before each slot have."""
+    """Count the records of every secret in the slots before each slot."""
     for t in range(s + 1):
         for v in range(found):
             ladder[t, v] = 0
@@ -205,7 +215,7 @@ def _climb(of, start, stop, slots, s, place, found, ladder):
 
 @kernel
 def _stricter(rules, factor):
-    """The rules with a part of what those permit that compare with the whole table."""
+    """Return the rules with a share of what those permit that compare with the whole table."""
     first = rules.first.copy()
     for r in range(len(first)):
         if CLOSE_EQUAL <= rules.kinds[r] <= CLOSE_TREE or BETA_BASIC <= rules.kinds[r] <= DELTA:
@@ -218,7 +228,7 @@ def _stricter(rules, factor):
 
 @kernel
 def _side_costs(u, v, active, costs, slots):
-    """What a record loses in the slots u to v, and in the others."""
+    """Return the loss of a record in the slots u to v, and in the others."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     lows, highs, words = slots.low, slots.high, slots.word
     inner, outer = 0.0, 0.0
@@ -237,7 +247,7 @@ def _side_costs(u, v, active, costs, slots):
 
 @kernel
 def _thin(ladder, u, v, whole, other, share, here, wanted, up, keep):
-    """What the slots u to v, or the others, keep of every secret for a class of the wanted size; how many records."""
+    """Return how many records of every secret the slots u to v, or the others, keep for a class of the wanted size."""
     total = 0
     for s in range(len(here)):
         have = ladder[v, s] - ladder[u, s]
@@ -250,7 +260,7 @@ def _thin(ladder, u, v, whole, other, share, here, wanted, up, keep):
 
 @kernel
 def _both_hold(rules, whole, keep, codes, here, least, hists):
-    """Whether the records that a class keeps meet all requirements, and so do the others."""
+    """Return whether the kept records meet all requirements, and also the others."""
     columns, values = hists.shape
     for turn in range(2):
         n = np.int64(0)
@@ -268,9 +278,8 @@ def _both_hold(rules, whole, keep, codes, here, least, hists):
 
 
 @kernel
-def _part(records, of, goes, start, stop, place, kept, middle):
-    """Bring so many records of every secret, of those that may go, to the front and all others behind them, both in
-    the order in which they stood."""
+def _move_rows(records, of, goes, start, stop, place, kept, middle):
+    """Move so many records of every secret to the front and all others behind them, both in their previous order."""
     rows, secrets, who = records
     old_rows, old_secrets = rows[start:stop].copy(), secrets[start:stop].copy()
     old_who, old_of = who[start:stop].copy(), of[start:stop].copy()

@@ -1,4 +1,4 @@
-"""After the cuts: records move to neighbouring classes, or are dropped, where that lowers what all classes lose.
+"""After the cuts: records move to neighbouring classes, or are dropped, if that lowers the total loss.
 
 Neighbours are found in as many sorted orders as there are columns, each with another column last: beside a record
 stand those that differ from it in that column alone. A record moves if the class it leaves and the class it joins
@@ -24,6 +24,8 @@ REACH = 4
 LARGEST = 1024
 """Points of the largest class that takes part, where requirements look at sensitive values."""
 LEAST_GAIN = 1e-9
+JOINS, LEAVES = np.int64(1), np.int64(-1)
+"""What a record does to a class. Numba would make a type of its own of each plain number."""
 
 
 class Members(NamedTuple):
@@ -40,7 +42,7 @@ class Members(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """What every class covers, and what one of its records loses."""
+    """What every class covers, and the loss of one of its records."""
 
     cover: Any
     loss: Any
@@ -57,7 +59,7 @@ class Edges(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """Which records stand beside each other in as many orders as there are columns."""
+    """The neighbours of records in as many orders as there are columns."""
 
     rows: Any
     place: Any
@@ -69,13 +71,13 @@ class Neighbours(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Room to work in: the edges of a class, and its histograms."""
+    """Working memory: the edges of a class, and its histograms."""
 
     edges: Any
     hists: Any
 
 
-def new_desk(records, required):
+def new_desk(records, required) -> Any:
     q = records.rows.shape[1]
     return Desk(
         Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64)),
@@ -83,8 +85,8 @@ def new_desk(records, required):
     )
 
 
-def move_records(records, orders, begins, of, losses, awake, costs, required):
-    """One round over the classes that are awake; `of`, the class of every row, is changed.
+def move_records(records, orders, begins, of, losses, awake, costs, required) -> Any:
+    """Run one round over the active classes; `of`, the class of every row, is changed.
 
     orders: the records in as many orders as there are columns, and the place of every record in each. begins: where
     the classes begin, and the end. losses: what they cover and lose, which is changed.
@@ -102,7 +104,7 @@ def move_records(records, orders, begins, of, losses, awake, costs, required):
 
 @kernel(work=lambda records, *_: records.rows.size)
 def _move_records(records, near, members, losses, awake, costs, required, desk, touched):
-    """`move_records`, into `touched`."""
+    """Run `move_records`, writing into `touched`."""
     rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
     of, head, links, size = members
     edges, hists = desk
@@ -116,7 +118,7 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
         while r >= 0 and size[c] > least:
             following = links[r, 0]
             saved = saving(rows, r, c, size[c], losses, costs, edges)
-            if saved > LEAST_GAIN and spares(secrets, c, r, members, required, hists):
+            if saved > LEAST_GAIN and _permits(secrets, c, r, LEAVES, members, required, hists):
                 asked += 1
                 d = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
                 if d >= 0:
@@ -129,7 +131,7 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
 
 
 def lists(begins, of):
-    """The records of every class, which lie in one piece each, as lists."""
+    """Return the records of every contiguous class as lists."""
     n = len(of)
     links = np.empty((n, 2), np.int64)
     links[:, 0], links[:, 1] = np.arange(1, n + 1), np.arange(-1, n - 1)
@@ -169,7 +171,7 @@ def _move(r, d, members):
 
 @kernel
 def look(rows, c, members, costs, losses, found):
-    """What a class covers and loses, and what it would cover without one of its records, from its members."""
+    """Compute what a class covers and loses, and what it would cover without one of its records."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     links, loss = members.links, losses.loss
@@ -204,7 +206,7 @@ def look(rows, c, members, costs, losses, found):
 
 @kernel
 def _widen(rows, r, c, costs, losses):
-    """What a class covers and loses once record r has joined it."""
+    """Update what a class covers and loses after record r has joined it."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     loss = losses.loss
     low, high, word = losses.cover
@@ -221,7 +223,7 @@ def _widen(rows, r, c, costs, losses):
 
 @kernel
 def saving(rows, r, c, m, losses, costs, found):
-    """What all m records of class c lose less if record r leaves it, its own loss included."""
+    """Return the reduction of the total loss of all m records of class c if record r leaves it."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     low, high, word = losses.cover
@@ -237,7 +239,7 @@ def saving(rows, r, c, m, losses, costs, found):
 
 @kernel
 def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
-    """The class near r where it does least harm, below `bound`, -1 for none.
+    """Return the class near r with the smallest increase, below `bound`, -1 for none.
 
     asked: a number that no other question has.
     """
@@ -246,7 +248,6 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
     of, size, loss = members.of, members.size, losses.loss
     low, high, word = losses.cover
     sorted_rows, place, seen, limit = near
-    terms = required.terms
     c = of[r]
     q, n = sorted_rows.shape
     found = -1
@@ -277,9 +278,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
                     break
             if harm >= bound:
                 continue
-            if not _values_permit(required.guarded, required.rules, secrets, d, r, 1, members, hists):
-                continue
-            if not _terms_permit(terms, d, members, r, False):
+            if not _permits(secrets, d, r, JOINS, members, required, hists):
                 continue
             bound, found = harm, d
     return found
@@ -296,77 +295,49 @@ def _touch(r, near, of, touched):
 
 
 @kernel
-def spares(secrets, c, r, members, required, hists):
-    """Whether class c meets all requirements without r."""
-    if not _values_permit(required.guarded, required.rules, secrets, c, r, -1, members, hists):
-        return False
-    return _terms_permit(required.terms, c, members, r, True)
+def _permits(secrets, c, r, sign, members, required, hists):
+    """Return whether class c meets all requirements when record r joins it (1) or leaves it (-1)."""
+    if required.guarded:
+        hists[:] = 0
+        one = members.head[c]
+        while one >= 0:
+            for k in range(secrets.shape[1]):
+                hists[k, secrets[one, k]] += 1
+            one = members.links[one, 0]
+        for k in range(secrets.shape[1]):
+            hists[k, secrets[r, k]] += sign
+        if not class_holds(required.rules, hists, members.size[c] + sign):
+            return False
+    return _terms_permit(required.terms, c, members, r, sign)
 
 
 @kernel
-def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
-    """Whether class c meets the rules about sensitive values when r joins it (1) or leaves it (-1)."""
-    if guarded is None:
-        return True
-    return _values_hold(rules, secrets, c, r, sign, members, hists)
-
-
-@kernel
-def _values_hold(rules, secrets, c, r, sign, members, hists):
-    """The same where there are such rules."""
-    _histogram(secrets, c, members, hists)
-    _add(secrets, r, sign, hists)
-    return class_holds(rules, hists, members.size[c] + sign)
-
-
-@kernel
-def _terms_permit(terms, c, members, one, leaves):
-    """Whether class c meets the rules about terms when one record leaves or joins it."""
+def _terms_permit(terms, c, members, r, sign):
+    """Return the same for the rules about terms."""
     if terms is None:
         return True
-    return _terms_hold(terms, c, members, one, leaves)
-
-
-@kernel
-def _terms_hold(terms, c, members, one, leaves):
-    """The same where there are such rules."""
     count = 0
-    if not leaves:
-        terms.members[0] = one
+    if sign > 0:
+        terms.members[0] = r
         count = 1
-    r = members.head[c]
-    while r >= 0:
-        if r != one:
-            terms.members[count] = r
+    one = members.head[c]
+    while one >= 0:
+        if one != r:
+            terms.members[count] = one
             count += 1
-        r = members.links[r, 0]
+        one = members.links[one, 0]
     return terms_hold(terms, count)
 
 
-@kernel
-def _histogram(secrets, c, members, hists):
-    hists[:] = 0
-    r = members.head[c]
-    while r >= 0:
-        _add(secrets, r, 1, hists)
-        r = members.links[r, 0]
-
-
-@kernel
-def _add(secrets, r, sign, hists):
-    for k in range(secrets.shape[1]):
-        hists[k, secrets[r, k]] += sign
-
-
-def drop(records, begins, of, losses, costs, required, price, budget):
-    """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
-    `price`, those first that help most. Returns how many. The rest as in `move_records`."""
+def drop(records, begins, of, losses, costs, required, price, budget) -> Any:
+    """Drop at most `budget` records, so that their class is -1: only if the others of the class gain more than `price`,
+    the largest gains first. Returns their number. Otherwise as `move_records`."""
     return _drop(records, lists(begins, of), losses, costs, required, new_desk(records, required), price, budget)
 
 
 @kernel
 def _drop(records, members, losses, costs, required, desk, price, budget):
-    """`drop` in room that was made for it."""
+    """Run `drop` in allocated memory."""
     rows, secrets, least = records.rows, records.secrets, required.least
     n, count = len(rows), len(members.head)
     of, head, links, size = members
@@ -394,7 +365,7 @@ def _drop(records, members, losses, costs, required, desk, price, budget):
             gain = saving(rows, r, c, size[c], losses, costs, edges)
             if gain <= price + LEAST_GAIN:
                 continue
-            if not spares(secrets, c, r, members, required, hists):
+            if not _permits(secrets, c, r, LEAVES, members, required, hists):
                 continue
             unlink(r, c, members)
             look(rows, c, members, costs, losses, edges)

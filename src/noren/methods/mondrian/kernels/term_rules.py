@@ -1,4 +1,4 @@
-"""What quasi-sensitive terms reveal of a class, judged for the cuts of `mondrian`.
+"""The beliefs from the quasi-sensitive terms of a class, checked for the cuts of `mondrian`.
 
 A profile is one label set K(t) with its weights: records with the same terms share it. Two profiles are never written
 out: EVERYTHING (no terms, every label fits) and NOTHING (no label fits). A class is judged from its members alone, by
@@ -26,7 +26,7 @@ TOLERANCE = 1e-12
 
 
 class TermRules(NamedTuple):
-    """Requirements on terms, for all linkages of a table. Labels are numbered through: linkage j has those from
+    """Requirements on terms, for all linkages of a table. Labels are numbered consecutively: linkage j has those from
     starts[j] to starts[j + 1]."""
 
     profiles: Any
@@ -58,7 +58,7 @@ class TermRules(NamedTuple):
 
 @kernel
 def terms_hold(terms, m):
-    """Whether the class of the records terms.members[:m] meets every rule."""
+    """Return whether the class of the records terms.members[:m] meets every rule."""
     rules = len(terms.of)
     r = 0
     holds = True
@@ -75,7 +75,7 @@ def terms_hold(terms, m):
 
 @kernel
 def _gather(terms, j, m):
-    """Add the profiles of a class in linkage j: how many labels are touched, how many records fit all or none."""
+    """Add the profiles of a class in linkage j: return how many labels occur, and how many records fit all or none."""
     profiles, bounds, labels, shares = terms.profiles, terms.bounds, terms.labels, terms.shares
     weights, belief, touched, paired = terms.weights, terms.belief, terms.touched, terms.beliefs.size > 0
     found = empty = unlinked = 0
@@ -101,7 +101,7 @@ def _gather(terms, j, m):
 
 @kernel
 def _judge(terms, r, m, found, empty, unlinked):
-    """One rule on the gathered sums. `unlinked` counts the records that believe alpha."""
+    """Check one rule on the gathered sums. `unlinked` counts the records that get the prior."""
     j = terms.of[r]
     start, stop = terms.starts[j], terms.starts[j + 1]
     weights, alpha, belief, touched = terms.weights, terms.alpha, terms.belief, terms.touched
@@ -135,7 +135,7 @@ def _judge(terms, r, m, found, empty, unlinked):
 
 @kernel
 def _insert(top, b):
-    """Put b among the largest so far, which stand in descending order, in place of the least."""
+    """Insert b into the largest values so far, which are in descending order."""
     i = len(top) - 1
     while i > 0 and top[i - 1] < b:
         top[i] = top[i - 1]

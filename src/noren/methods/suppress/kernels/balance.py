@@ -1,4 +1,4 @@
-"""Which nodes of a tree of cuts become the classes: a dynamic programme, and moves that use up a budget.
+"""The choice of the nodes of a tree of cuts that become classes: a dynamic programme.
 
 Inner node i of the tree is the i-th place where the table was cut, leaf j the piece between two such places; leaves
 are numbered after the inner nodes. A cover is a choice of nodes, one on every way from the root to a leaf. Every node
@@ -29,8 +29,7 @@ class Shape(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Per node: whether it can be a class, and what it adds to the sum that is bounded and to the one that is to
-    become small."""
+    """The prices of a node: whether it can be a class, and its contributions to the limited and the minimised sum."""
 
     possible: Any
     bounded: Any
@@ -39,7 +38,7 @@ class Prices(NamedTuple):
 
 @kernel
 def cut_tree(places, numbers, n):
-    """Children and extent of every node, given where n rows were cut (ascending) and the number of each cut.
+    """Return children and range of every node, given where n rows were cut (ascending) and the number of each cut.
 
     A part is cut before what comes out of it, so the tree is the one in which numbers grow from the root downwards.
     """
@@ -73,7 +72,7 @@ def cut_tree(places, numbers, n):
 
 @kernel
 def node_losses(rows, extent, costs):
-    """What one record of every node loses, mean over the columns. Sets are counted exactly, however wide."""
+    """Return the loss of one record of every node, mean over the columns. Sets are counted exactly."""
     kinds, widths, at, prices = costs.kinds, costs.widths, costs.at, costs.prices
     q = rows.shape[1]
     out = np.zeros(len(extent))
@@ -103,9 +102,9 @@ def node_losses(rows, extent, costs):
 
 
 @kernel
-def best_covers(tree, prices, share):
-    """The best cover below every node for share * bounded + (1 - share) * wanted: whether it stops at the node, and
-    both its sums. Sums are infinite where no cover is possible; ties go to what is smaller in `bounded`."""
+def best_cover(tree, prices, share):
+    """Return the best cover of the tree for share * bounded + (1 - share) * wanted, and both its sums; infinite if no
+    cover is possible. Ties go to the smaller `bounded`."""
     children = tree.children
     possible, bounded, wanted = prices
     nodes = len(possible)
@@ -125,88 +124,11 @@ def best_covers(tree, prices, share):
                 continue
         stops[v] = False
         sums[v, 0], sums[v, 1] = first, second
-    return stops, sums
-
-
-@kernel
-def cover_below(children, stops, node, cover):
-    """Mark the cover that `stops` describes below a node."""
-    inner = len(children)
-    stack = np.empty(inner + 1, np.int64)
-    stack[0] = node
-    top = 1
-    while top:
-        top -= 1
-        v = stack[top]
-        if v >= inner or stops[v]:
-            cover[v] = True
-        else:
-            stack[top], stack[top + 1] = children[v]
-            top += 2
-
-
-@kernel
-def use_up(tree, prices, others, sums_of, cover, left, most):
-    """Change a cover below single nodes where `wanted` falls and `bounded` grows by no more than what is left.
-
-    A node may become a class itself, or take over what one of the covers `others[o]` (with sums `sums_of[o]`) has
-    below it. The largest gain comes first. At most so many moves. Returns what is left.
-    """
-    children = tree.children
-    possible, bounded, wanted = prices
-    nodes, inner = len(possible), len(children)
-    sums = np.empty((nodes, 2))
-    open_ = np.empty(nodes, np.bool_)
-    itself = np.ones(nodes, np.bool_)
-    for _ in range(most):
-        for v in range(inner, nodes):
-            _sum_up(v, cover, children, prices, sums, open_)
-        for v in tree.upwards:
-            _sum_up(v, cover, children, prices, sums, open_)
-        at, by, gain, price = -1, -1, 1e-12, 0.0
-        for v in range(nodes):
-            if not open_[v]:
-                continue
-            for o in range(-1, len(others)):
-                if o < 0:
-                    if not possible[v]:
-                        continue
-                    first, second = bounded[v], wanted[v]
-                else:
-                    first, second = sums_of[o, v]
-                more, less = first - sums[v, 0], sums[v, 1] - second
-                if more <= left and less > gain:
-                    at, by, gain, price = v, o, less, more
-        if at < 0:
-            break
-        _clear(children, at, cover)
-        cover_below(children, itself if by < 0 else others[by], at, cover)
-        left -= price
-    return left
-
-
-@kernel
-def _sum_up(v, cover, children, prices, sums, open_):
-    """Sums of the cover below node v; a node below the cover is not open."""
-    open_[v] = cover[v]
-    if cover[v]:
-        sums[v, 0], sums[v, 1] = prices.bounded[v], prices.wanted[v]
-    elif v < len(children):
-        a, b = children[v]
-        open_[v] = open_[a] and open_[b]
-        sums[v, 0], sums[v, 1] = sums[a, 0] + sums[b, 0], sums[a, 1] + sums[b, 1]
-
-
-@kernel
-def _clear(children, node, cover):
-    inner = len(children)
-    stack = np.empty(inner + 1, np.int64)
-    stack[0] = node
-    top = 1
-    while top:
-        top -= 1
-        v = stack[top]
-        cover[v] = False
-        if v < inner:
-            stack[top], stack[top + 1] = children[v]
-            top += 2
+    root = tree.upwards[-1] if len(tree.upwards) else 0
+    cover = np.zeros(nodes, np.bool_)
+    cover[root] = True
+    for v in tree.upwards[::-1]:
+        if cover[v] and not stops[v]:
+            cover[v] = False
+            cover[children[v, 0]] = cover[children[v, 1]] = True
+    return cover, sums[root, 0], sums[root, 1]

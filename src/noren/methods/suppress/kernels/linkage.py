@@ -1,4 +1,4 @@
-"""From terms to labels: K(t), the beliefs of groups, and what the requirements ask of them.
+"""From terms to labels: K(t), the beliefs of groups, and their measures.
 
 Records are CSR: record r has the distinct term codes `codes[bounds[r]:bounds[r + 1]]`; a code outside 0..terms-1 is an
 unknown term. K(t) walks the shortest posting and asks the bit rows of the other terms, so nothing of size records x
@@ -21,7 +21,7 @@ LOW = 63
 
 
 class Postings(NamedTuple):
-    """A knowledge table: which labels hold a term."""
+    """The transposed knowledge table: the labels of every term."""
 
     start: Any
     of: Any
@@ -36,7 +36,7 @@ class Postings(NamedTuple):
 
 @kernel
 def link(codes, postings, out):
-    """K(t) of one record into `out`, ascending; returns how many. Not for empty term sets, which link to all."""
+    """Write K(t) of one record into `out`, ascending; return its size. Not for empty term sets, which link to all."""
     start, of, bits = postings.start, postings.of, postings.bits
     terms = start.size - 1
     shortest = -1
@@ -62,8 +62,8 @@ def link(codes, postings, out):
 
 
 @kernel
-def _share(codes, postings, logs, labels, n, out):
-    """The beliefs of one record in the n labels that it links to, into `out`. `logs` are those of the postings."""
+def share_belief(codes, postings, logs, labels, n, out):
+    """Write the beliefs of one record in its n labels into `out`. `logs` are those of the postings."""
     weights = postings.weights
     total = 0.0
     if n == 0:
@@ -93,77 +93,38 @@ def _share(codes, postings, logs, labels, n, out):
 
 
 @kernel
-def link_beliefs(bounds, codes, postings, at, labels):
-    """The beliefs of all records, as `link_labels` lists their labels. Not for records without terms."""
-    out = np.empty(labels.size)
-    for r in range(bounds.size - 1):
-        first, last = at[r], at[r + 1]
-        own = codes[bounds[r] : bounds[r + 1]]
-        _share(own, postings, postings.logs, labels[first:last], last - first, out[first:last])
+def longer(numbers, least):
+    """Return the same numbers in a larger array."""
+    if numbers.size >= least:
+        return numbers
+    out = np.zeros(2 * least, numbers.dtype)
+    for i in range(numbers.size):
+        out[i] = numbers[i]
     return out
 
 
 @kernel
-def link_counts(bounds, codes, postings):
-    """|K(t)| of every record."""
+def link_records(bounds, codes, postings):
+    """Return K(t) of every record and its beliefs in these labels: offsets, labels, beliefs. Records without terms have
+    none here."""
     labels = postings.weights.size
-    out = np.empty(bounds.size - 1, np.int64)
-    room = np.empty(labels, np.int64)
-    for r in range(out.size):
-        own = codes[bounds[r] : bounds[r + 1]]
-        out[r] = labels if own.size == 0 else link(own, postings, room)
-    return out
-
-
-@kernel
-def link_labels(bounds, codes, postings, sizes):
-    """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
-    labels = postings.weights.size
-    at = np.zeros(sizes.size + 1, np.int64)
-    for r in range(sizes.size):
-        at[r + 1] = at[r] + sizes[r]
-    out = np.empty(at[sizes.size], np.int64)
-    for r in range(sizes.size):
-        own = codes[bounds[r] : bounds[r + 1]]
-        if own.size == 0:
-            for label in range(labels):
-                out[at[r] + label] = label
-        else:
-            link(own, postings, out[at[r] : at[r + 1]])
-    return at, out
-
-
-@kernel
-def belief_sums(bounds, codes, postings):
-    """Sum over the records of P(L | t) for every label, and how many records link to nothing.
-
-    Divided by the number of records this is the estimated prior alpha (unlinked records ignored).
-    """
-    weights = postings.weights
-    labels = weights.size
-    out = np.zeros(labels)
+    at = np.zeros(bounds.size, np.int64)
     room, share = np.empty(labels, np.int64), np.empty(labels)
-    empty = unlinked = 0
+    out, belief = np.empty(1024, np.int64), np.empty(1024)
     for r in range(bounds.size - 1):
         own = codes[bounds[r] : bounds[r + 1]]
-        if own.size == 0:
-            empty += 1
-            continue
-        n = link(own, postings, room)
-        unlinked += n == 0
-        _share(own, postings, postings.logs, room, n, share)
+        n = link(own, postings, room) if own.size else 0
+        share_belief(own, postings, postings.logs, room, n, share)
+        out, belief = longer(out, at[r] + n), longer(belief, at[r] + n)
         for k in range(n):
-            out[room[k]] += share[k]
-    if empty:
-        whole = _sum(weights, labels)
-        for label in range(labels):
-            out[label] += empty * weights[label] / whole
-    return out, unlinked
+            out[at[r] + k], belief[at[r] + k] = room[k], share[k]
+        at[r + 1] = at[r] + n
+    return at, out[: at[-1]], belief[: at[-1]]
 
 
 @kernel
-def _sum(values, n):
-    """The sum of the first n values."""
+def sum_of(values, n):
+    """Return the sum of the first n values."""
     total = 0.0
     for i in range(n):
         total += values[i]
@@ -171,81 +132,75 @@ def _sum(values, n):
 
 
 @kernel
-def _largest_sum(values, n, m):
-    """Sum of the m largest of values[:n]; reorders them. A quickselect, so that no full sort is needed."""
-    if m >= n:
-        return _sum(values, n)
-    low, high = 0, n - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if m - 1 <= j:
-            high = j
-        elif m - 1 >= i:
-            low = i
-        else:
-            break
-    return _sum(values, m)
+def _add_beliefs(records, bounds, codes, postings, room, share, belief, touched):
+    """Add what some records believe to `belief`, and list the labels that any of them believes in; how many labels,
+    how many records without terms, and how many of the others link to a label."""
+    found = empty = linked = 0
+    for r in records:
+        own = codes[bounds[r] : bounds[r + 1]]
+        if own.size == 0:
+            empty += 1
+            continue
+        n = link(own, postings, room)
+        linked += n > 0
+        share_belief(own, postings, postings.logs, room, n, share)
+        for i in range(n):
+            label = room[i]
+            if share[i] == 0:  # too small for a number
+                continue
+            if belief[label] == 0:
+                touched[found] = label
+                found += 1
+            belief[label] += share[i]
+    if empty:
+        found = belief.size
+        total = sum_of(postings.weights, found)
+        for label in range(found):
+            touched[label] = label
+            belief[label] += empty * postings.weights[label] / total
+    return found, empty, linked
+
+
+@kernel
+def belief_sums(bounds, codes, postings):
+    """Return the sum over the records of P(L | t) for every label.
+
+    Divided by the number of records this is the estimated prior alpha (unlinked records ignored).
+    """
+    labels = postings.weights.size
+    out = np.zeros(labels)
+    room, touched, share = np.empty(labels, np.int64), np.empty(labels, np.int64), np.empty(labels)
+    _add_beliefs(np.arange(bounds.size - 1), bounds, codes, postings, room, share, out, touched)
+    return out
 
 
 @kernel
 def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l):
-    """What the requirements ask of every group; group g holds the records `order[group_bounds[g]:group_bounds[g+1]]`.
+    """Return the measures of every group for the requirements; group g has the records
+    `order[group_bounds[g]:group_bounds[g+1]]`.
 
     Columns: linked records, largest belief p1, tail p_l + p_{l+1} + ..., squared L2 distance to alpha, earth mover's
     distance to alpha (all labels equally far apart; belief that no label takes is one more value). With `prior` an
     unlinked record believes alpha, otherwise nothing.
     """
-    weights = postings.weights
-    labels = weights.size
+    labels = alpha.size
     groups = group_bounds.size - 1
     out = np.zeros((groups, 5))
-    room = np.empty(labels, np.int64)
-    belief = np.zeros(labels)
-    touched = np.empty(labels, np.int64)
-    values, share = np.empty(labels), np.empty(labels)
-    everything, alpha_total = _sum(weights, labels), _sum(alpha, labels)
-    alpha_square = 0.0
+    room, touched = np.empty(labels, np.int64), np.empty(labels, np.int64)
+    belief, values, share = np.zeros(labels), np.empty(labels), np.empty(labels)
+    alpha_square, alpha_rest = 0.0, max(0.0, 1 - sum_of(alpha, labels))
     for label in range(labels):
         alpha_square += alpha[label] * alpha[label]
     for g in range(groups):
-        size = group_bounds[g + 1] - group_bounds[g]
-        found = empty = linked = 0
-        for k in range(group_bounds[g], group_bounds[g + 1]):
-            r = order[k]
-            own = codes[bounds[r] : bounds[r + 1]]
-            if own.size == 0:
-                empty += 1
-                continue
-            n = link(own, postings, room)
-            linked += n > 0
-            _share(own, postings, postings.logs, room, n, share)
-            for i in range(n):
-                label = room[i]
-                if share[i] == 0:  # too small for a number
-                    continue
-                if belief[label] == 0:
-                    touched[found] = label
-                    found += 1
-                belief[label] += share[i]
+        records = order[group_bounds[g] : group_bounds[g + 1]]
+        size = records.size
+        found, empty, linked = _add_beliefs(records, bounds, codes, postings, room, share, belief, touched)
         linked += empty
-        dense = empty > 0 or (prior and linked < size)
-        if dense:
+        if prior and linked < size:
             found = labels
             for label in range(labels):
                 touched[label] = label
-                belief[label] += empty * weights[label] / everything
-                if prior:
-                    belief[label] += (size - linked) * alpha[label]
+                belief[label] += (size - linked) * alpha[label]
         peak = mass = square = overlap = 0.0
         for i in range(found):
             label = touched[i]
@@ -256,9 +211,10 @@ def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l
             mass += b
             square += b * (b - 2 * alpha[label])
             overlap += min(b, alpha[label])
-        out[g, 0] = linked
-        out[g, 1] = peak
-        out[g, 2] = max(0.0, mass - _largest_sum(values, found, l - 1))
-        out[g, 3] = max(0.0, square + alpha_square)
-        out[g, 4] = max(0.0, 1.0 - overlap - min(max(0.0, 1 - mass), max(0.0, 1 - alpha_total)))
+        tail = 0.0
+        if found >= l:
+            rest = found - (l - 1)
+            tail = sum_of(np.partition(values[:found], rest - 1), rest)
+        out[g, 0], out[g, 1], out[g, 2], out[g, 3] = linked, peak, tail, max(0.0, square + alpha_square)
+        out[g, 4] = max(0.0, 1.0 - overlap - min(max(0.0, 1 - mass), alpha_rest))
     return out

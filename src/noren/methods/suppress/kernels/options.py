@@ -1,15 +1,14 @@
-"""A group prepared for the search: label classes, the options of every record, and the slack of a choice.
+"""A group prepared for the search: the term sets that each record may keep, their costs and beliefs.
 
-**Classes.** Labels that have the same terms among the group's terms (and the same weight, and the same prior where it
-matters) get the same belief whatever is removed; they are one class with a size. **Options.** Whatever the metric, who
-keeps more terms loses less, so of all term sets that link to the same labels only the largest matters. These are the
-closed sets: intersections of the record's terms with the term sets of labels. A term set is a row of 64-bit words.
-Where pairs of a label and a term have weights, classes also agree in those, and `weighed` lists the options.
+Whatever the cost, who keeps more terms loses less, so of all term sets that link to the same labels only the largest
+matters. These are the closed sets: intersections of the record's terms with the term sets of labels. Where pairs of a
+label and a term have weights, two term sets that link to the same labels may still say different things: every subset
+is an option, unless a cheaper one leaves the very same beliefs.
 
-**Prices.** Without them a removal costs one over the terms that are left (equation 2). Else `prices` holds a positive
-number for every entry, and a removal costs the sum over what it removes.
-
-Beliefs are sums over the records, not means, and everything is scaled by the group's size d accordingly.
+A term set is a number: bit b says that the record keeps its terms b, b + bits, b + 2 bits, ... A record with more terms
+than there are bits keeps or loses some of them together only, and is marked as not complete, as is one with more
+options than there is room for: what is found for its group is checked like any other choice, but never called the
+cheapest. Beliefs are sums over the records, not means, and everything is scaled by the group's size d accordingly.
 """
 
 # mypy: ignore-errors
@@ -21,261 +20,207 @@ from typing import NamedTuple
 import numpy as np
 
 from noren.kernel import kernel
-from noren.methods.suppress.kernels.term_sets import (
-    ONE,
-    ZERO,
-    closed_sets,
-    contains,
-    count_terms,
-    longer,
-    option_cost,
-)
-from noren.methods.suppress.kernels.weighed import Fits, holders_of_terms, logs_of_record, weighed_options
+from noren.methods.kernels import stable_order
+from noren.methods.suppress.kernels.linkage import link, longer, share_belief
+
+MOST_BITS, ENUMERATED = 62, 15
+"""Bits of a term set; and where pairs have weights, where all sets are listed."""
+BARELY = 1e-18
+"""Beliefs below this are none: all of them together are less than what is lost by rounding."""
+MIXER = 0x1E3779B97F4A7C15
 
 
 class GroupOptions(NamedTuple):
-    """Class sizes, alpha summed over each class, and the options of all records one after the other.
+    """The options of all records one after the other.
 
     Record i has the options first[i] .. first[i + 1] - 1, cheapest first; option o costs cost[o], keeps the terms
-    sets[o], and believes val[at[o]:at[o + 1]] (per label) in the classes cls[at[o]:at[o + 1]]; flat[o] is that belief
-    if it is the same for all labels there are, else 0. complete[i] says whether record i has all its options.
+    kept[o], and believes belief[at[o]:at[o + 1]] in label[at[o]:at[o + 1]]. An option that believes in all labels alike
+    lists none of them: flat[o] is that belief, else 0. complete[i] says whether record i has all its options, and
+    bits[i] how many bits its term sets have.
     """
 
-    size: np.ndarray
-    mass: np.ndarray
     first: np.ndarray
     cost: np.ndarray
-    sets: np.ndarray
+    kept: np.ndarray
     at: np.ndarray
-    cls: np.ndarray
-    val: np.ndarray
+    label: np.ndarray
+    belief: np.ndarray
     flat: np.ndarray
     complete: np.ndarray
-
-
-class LabelClasses(NamedTuple):
-    """Per class of labels: how many they are, and the weight and the mean alpha of one."""
-
-    size: np.ndarray
-    weight: np.ndarray
-    alpha: np.ndarray
+    bits: np.ndarray
 
 
 @kernel
-def label_classes(codes, start, of, key, keys):
-    """Class of every label: labels of one key (weight, prior) with the same terms of this group stand together."""
-    cls = key.copy()
-    labels = key.size
-    size = np.zeros(labels + keys, np.int64)
-    for label in range(labels):
-        size[cls[label]] += 1
-    n = keys
-    hits = np.zeros(labels + keys, np.int64)
-    heir = np.empty(labels + keys, np.int64)
-    heir[:] = -1
-    touched = np.empty(labels + keys, np.int64)
-    for e in range(codes.size):  # a term that comes again splits nothing
-        t = codes[e]
-        if t < 0 or t >= start.size - 1:
-            continue
-        many = 0
-        for p in range(start[t], start[t + 1]):
-            c = cls[of[p]]
-            if hits[c] == 0:
-                touched[many] = c
-                many += 1
-            hits[c] += 1
-        for p in range(start[t], start[t + 1]):
-            c = cls[of[p]]
-            if hits[c] < size[c]:
-                if heir[c] < 0:
-                    heir[c] = n
-                    n += 1
-                cls[of[p]] = heir[c]
-        for k in range(many):
-            c = touched[k]
-            if heir[c] >= 0:
-                size[heir[c]] = hits[c]
-                size[c] -= hits[c]
-                heir[c] = -1
-            hits[c] = 0
-    return cls, n, size[:n]
-
-
-@kernel
-def masks_of_record(codes, begin, terms, start, of, cls, room):
-    """For the classes that hold any of the record's terms: which terms they hold. How many they are, into `room`."""
-    classes, masks, place = room
+def label_masks(own, bits, postings, mask, touched):
+    """Write into `mask` which of a record's terms every label has; return the labels that have any, and their
+    number."""
+    start, of = postings.start, postings.of
     found = 0
-    for j in range(terms):
-        t = codes[begin + j]
+    for j in range(own.size):
+        t = own[j]
         if t < 0 or t >= start.size - 1:
             continue
         for p in range(start[t], start[t + 1]):
-            c = cls[of[p]]
-            if place[c] < 0:
-                place[c], classes[found] = found, c
-                for w in range(masks.shape[1]):
-                    masks[found, w] = ZERO
+            if mask[of[p]] == 0:
+                touched[found] = of[p]
                 found += 1
-            masks[place[c], j >> 6] |= ONE << np.uint64(j & 63)
-    for k in range(found):
-        place[classes[k]] = -1
+            mask[of[p]] |= 1 << (j % bits)
     return found
 
 
-class Holders(NamedTuple):
-    """Room for the classes that hold terms of a record: which they are, the terms of each, and for every class its
-    place among them, -1 between calls."""
-
-    classes: np.ndarray
-    masks: np.ndarray
-    place: np.ndarray
-
-
-class Splits(NamedTuple):
-    """What tells labels of a group apart: of[start[s]:start[s + 1]] from all others, for every s of codes."""
-
-    codes: np.ndarray
-    start: np.ndarray
-    of: np.ndarray
-
-
-class Asked(NamedTuple):
-    """How options are listed: at most `most` a record, alpha for records that fit nothing (`prior`), and whether those
-    that cannot all be listed should be near alpha."""
-
-    alpha: np.ndarray
-    prior: bool
-    near: bool
-    most: int
-
-
-def group_options(bounds, codes, prices, postings, splits, key, keys, asked):
-    """Everything the search needs to know about a group. No prices: equation 2."""
-    words = max(1, (int(np.diff(bounds).max(initial=0)) + 63) // 64)
-    first, complete = np.zeros(bounds.size, np.int64), np.zeros(bounds.size - 1, np.bool_)
-    listed = _options if postings.logs is None else _weighed
-    size, mass, cost, sets, at, cls, val, flat = listed(
-        bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete
-    )
-    m = first[-1]
-    used = at[m]
-    kept = sets[: m * words].reshape(-1, words)
-    return GroupOptions(size, mass, first, cost[:m], kept, at[: m + 1], cls[:used], val[:used], flat[:m], complete)
+@kernel
+def _slot(table, sets, value):
+    """Return the position of a set in an open-addressing table, or the free slot for it."""
+    at = ((value * MIXER) >> 17) & (table.size - 1)
+    while table[at] >= 0 and sets[table[at]] != value:
+        at = (at + 1) & (table.size - 1)
+    return at
 
 
 @kernel
-def _prepared(splits, key, keys, weights, alpha, words):
-    """The class of every label, alpha summed over each class, what is known about the classes, and room for holders."""
-    label_class, n, size = label_classes(splits.codes, splits.start, splits.of, key, keys)
-    weight, mass, mean = np.zeros(n), np.zeros(n), np.zeros(n)
-    for label in range(key.size):
-        weight[label_class[label]] = weights[label]
-        mass[label_class[label]] += alpha[label]
-    place = np.empty(n, np.int64)
-    for c in range(n):
-        mean[c] = mass[c] / size[c]
-        place[c] = -1
-    room = Holders(np.empty(n, np.int64), np.empty((n, words), np.uint64), place)
-    return label_class, mass, LabelClasses(size, weight, mean), room
+def closed_sets(full, masks, untouched, most):
+    """Return all intersections of the full set with the masks, and with the empty set if a label is untouched; and
+    whether there are at most `most`. The full set comes first, then the smallest, so a truncated list has both."""
+    slots = 16
+    while slots < 4 * most:
+        slots *= 2
+    table = np.empty(slots, np.int64)
+    table[:] = -1
+    sets = np.empty(most + 2, np.int64)
+    smallest = full
+    for g in range(masks.size):
+        smallest &= masks[g]
+    if untouched:
+        smallest = 0
+    sets[0], sets[1] = full, smallest
+    table[_slot(table, sets, sets[0])] = 0
+    n = 1 + (smallest != full)
+    table[_slot(table, sets, sets[n - 1])] = n - 1
+    q = distinct = 0
+    while q < n:
+        for g in range(masks.size if q == 0 else distinct):  # the full set meets all masks, others each of them once
+            new = sets[q] & (masks[g] if q == 0 else sets[g])
+            at = _slot(table, sets, new)
+            if table[at] < 0:
+                if n >= most:
+                    return sets[:n], False
+                sets[n], table[at] = new, n
+                n += 1
+        if q == 0:
+            distinct = n
+        q += 1
+    return sets[:n], True
 
 
 @kernel
-def _options(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
-    """`group_options`, into `first` and `complete`; term sets one after the other, and more room than is used."""
-    label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
-    size, weight, mean = labels
-    classes, masks = room.classes, room.masks
-    n, most = size.size, asked.most
-    rank, left, price = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-    at, cost, flat = np.zeros(65, np.int64), np.zeros(64), np.zeros(64)
-    kept, cls, val = np.zeros(64 * words, np.uint64), np.zeros(1024, np.int64), np.zeros(1024)
+def _cost(terms, bits, kept, prices):
+    """Return the cost of a record that keeps these of its terms: the prices of the others, or by default equation 2."""
+    left = 0
+    total = 0.0
+    for j in range(terms):
+        if (kept >> (j % bits)) & 1:
+            left += 1
+        elif prices.size:
+            total += prices[j]
+    if prices.size == 0:
+        for j in range(left + 1, terms + 1):
+            total += 1.0 / j
+    return total
+
+
+@kernel
+def _believe(own, bits, kept, postings, alpha, prior, some, label, belief):
+    """Return the labels that fit what a record keeps, the belief in each, and their number. With `prior` a record that
+    fits nothing gets alpha."""
     m = 0
-    for i in range(bounds.size - 1):
-        terms = bounds[i + 1] - bounds[i]
-        found = masks_of_record(codes, bounds[i], terms, postings.start, postings.of, label_class, room)
-        sets, count, complete[i] = closed_sets(terms, masks, found, found < n, most)
-        for o in range(count):  # cheapest first, of equal ones the larger: a smaller set never comes before a larger
-            left[o], price[o] = count_terms(sets, o), option_cost(sets, o, terms, prices, bounds[i])
-            k = o
-            while k > 0:
-                before = rank[k - 1]
-                if price[before] < price[o] or (price[before] == price[o] and left[before] >= left[o]):
-                    break
-                rank[k] = before
-                k -= 1
-            rank[k] = o
-        at, cost, flat = longer(at, m + count + 1), longer(cost, m + count), longer(flat, m + count)
-        kept = longer(kept, (m + count) * words)
-        for turn in range(count):
-            o = rank[turn]
-            used = e = at[m]
-            cls, val = longer(cls, used + n), longer(val, used + n)
-            everything = left[o] == 0
-            for k in range(n if everything else found):
-                if everything or contains(masks, k, sets, o):
-                    cls[e] = k if everything else classes[k]
-                    val[e] = weight[cls[e]]
-                    e += 1
-            if e == used and asked.prior:
-                for c in range(n):
-                    if mean[c] > 0:
-                        cls[e], val[e] = c, mean[c]
-                        e += 1
-            else:
-                total = 0.0
-                for k in range(used, e):
-                    total += val[k] * size[cls[k]]
-                for k in range(used, e):
-                    val[k] /= total
-            same = e - used == n
-            for k in range(used, e):
-                same = same and val[k] == val[used]
-            cost[m], flat[m], at[m + 1] = price[o], val[used] if same else 0.0, e
-            for word in range(words):
-                kept[m * words + word] = sets[o, word]
+    for j in range(own.size):
+        if (kept >> (j % bits)) & 1:
+            some[m] = own[j]
             m += 1
-        first[i + 1] = m
-    return size, mass, cost, kept, at, cls, val, flat
+    if m:
+        n = link(some[:m], postings, label)
+    else:
+        n = alpha.size
+        for k in range(n):
+            label[k] = k
+    share_belief(some[:m], postings, postings.logs, label, n, belief)
+    if n == 0 and prior:
+        n = alpha.size
+        for k in range(n):
+            label[k], belief[k] = k, alpha[k]
+    found = 0
+    for k in range(n):
+        if belief[k] >= BARELY:
+            label[found], belief[found] = label[k], belief[k]
+            found += 1
+    return found
 
 
 @kernel
-def _weighed(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
-    """`_options` where pairs of a label and a term have weights."""
-    start, of, logs = postings.start, postings.of, postings.logs
-    label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
-    size, weight, mean = labels
-    at, cost, kept = np.zeros(65, np.int64), np.zeros(64), np.zeros(64 * words, np.uint64)
-    cls, val = np.zeros(1024, np.int64), np.zeros(1024)
-    m = 0
-    for i in range(bounds.size - 1):
+def _list_sets(own, bits, weighed, postings, mask, label, most):
+    """List the term sets that a record may keep, and whether they are all relevant ones."""
+    full = (1 << min(own.size, bits)) - 1
+    if weighed:
+        sets = np.empty(full + 1, np.int64)
+        for o in range(full + 1):
+            sets[o] = o
+        return sets, True
+    found = label_masks(own, bits, postings, mask, label)
+    masks = np.empty(found, np.int64)
+    for k in range(found):
+        masks[k] = mask[label[k]]
+        mask[label[k]] = 0
+    return closed_sets(full, masks, found < mask.size, most)
+
+
+@kernel
+def group_options(bounds, codes, prices, postings, alpha, prior, most):
+    """Prepare a group for the search. Without prices the cost is equation 2."""
+    labels, d = alpha.size, bounds.size - 1
+    weighed = postings.logs is not None
+    first, complete, widths = np.zeros(d + 1, np.int64), np.zeros(d, np.bool_), np.ones(d, np.int64)
+    at, cost, kept, flat = np.zeros(64, np.int64), np.zeros(64), np.zeros(64, np.int64), np.zeros(64)
+    cls, val, sign = np.zeros(1024, np.int64), np.zeros(1024), np.zeros(64)
+    mask, label, belief = np.zeros(labels, np.int64), np.empty(labels, np.int64), np.empty(labels)
+    m = used = 0
+    for i in range(d):
         own = codes[bounds[i] : bounds[i + 1]]
-        found = masks_of_record(codes, bounds[i], own.size, start, of, label_class, room)
-        classes, masks = room.classes[:found], room.masks[:found]
+        some = np.empty(own.size, np.int64)
         paid = prices[bounds[i] : bounds[i + 1]] if prices.size else prices
-        weighed = logs_of_record(own, start, of, logs, label_class, classes, room.place)
-        begin, held = holders_of_terms(masks, own.size)
-        fits = Fits(classes, masks, weighed, begin, held, size, weight, mean, asked.prior)
-        c, s, a, k, v, complete[i] = weighed_options(own.size, paid, fits, asked.near, asked.most)
-        used = at[m]
-        cost, at, kept = longer(cost, m + c.size), longer(at, m + c.size + 1), longer(kept, (m + c.size) * words)
-        cls, val = longer(cls, used + k.size), longer(val, used + k.size)
-        for o in range(c.size):  # in loops, which take a tenth of the time to compile that slices do
-            cost[m + o] = c[o]
-            at[m + o + 1] = used + a[o + 1]
-            for word in range(words):
-                kept[(m + o) * words + word] = s[o, word]
-        for e in range(k.size):
-            cls[used + e] = k[e]
-            val[used + e] = v[e]
-        m += c.size
+        bits = min(max(1, own.size), ENUMERATED if weighed else MOST_BITS)
+        begin, fits = m, False
+        while not fits:
+            sets, complete[i] = _list_sets(own, bits, weighed, postings, mask, label, most)
+            spent = np.empty(sets.size)
+            for o in range(sets.size):
+                spent[o] = _cost(own.size, bits, sets[o], paid)
+            m, used = begin, at[begin]
+            fits = True
+            for o in stable_order(spent):
+                n = _believe(own, bits, sets[o], postings, alpha, prior, some, label, belief)
+                sign = longer(sign, m + 1)
+                sign[m] = 0.0
+                same = n == labels
+                for k in range(n):
+                    same = same and belief[k] == belief[0]
+                    sign[m] += belief[k] * np.sqrt(1 + label[k])
+                known = False
+                for p in range(begin, m):
+                    known = known or sign[p] == sign[m]
+                if known:
+                    continue
+                if m - begin == most:
+                    fits, bits = False, bits - 1
+                    break
+                cost, kept, flat, at = longer(cost, m + 1), longer(kept, m + 1), longer(flat, m + 1), longer(at, m + 2)
+                cost[m], kept[m], flat[m] = spent[o], sets[o], belief[0] if same else 0.0
+                if not same:
+                    cls, val = longer(cls, used + n), longer(val, used + n)
+                    for k in range(n):
+                        cls[used + k], val[used + k] = label[k], belief[k]
+                    used += n
+                m += 1
+                at[m] = used
+        widths[i], complete[i] = bits, complete[i] and own.size <= bits
         first[i + 1] = m
-    flat = np.zeros(m)
-    for o in range(m):
-        same = at[o + 1] - at[o] == size.size
-        for e in range(at[o], at[o + 1]):
-            same = same and val[e] == val[at[o]]
-        if same:
-            flat[o] = val[at[o]]
-    return size, mass, cost, kept, at, cls, val, flat
+    return GroupOptions(first, cost[:m], kept[:m], at[: m + 1], cls[:used], val[:used], flat[:m], complete, widths)

@@ -3,309 +3,197 @@
 A node is a set of removed entries; its tail holds the entries that may still be removed below it. Adaptive search
 tries every entry of the tail, ranks them by gain of score per cost (l' for diversity, the *decrease* of the squared
 distance for closeness; ties by remaining slack, then position) and goes down in that order. A node whose cost is not
-below the best solution is cut, and so is one that holds: whatever lies below costs more. Both searches can be stopped
-after any number of nodes and resumed, and are exact when they come to their end.
+below the best solution is cut, and so is one that holds: whatever lies below costs more. Both are exact when they come
+to their end.
 """
 
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from noren.kernel import kernel
-from noren.methods.suppress.kernels.judge import judge, lay_out, lift, put_back
-from noren.methods.suppress.kernels.term_sets import ONE, contains
+from noren.methods.suppress.kernels.judge import judge, lay_out
 
-TABLED = 12
-FEW = 40
 GRAIN = 1e9
 CLOSE = 1e-10
-DEPTH, NODES, DONE, STARTED, FOUND = 0, 1, 2, 3, 4
-COST, BEST, SCORE, SLACK = 0, 1, 2, 3
 
 
-class RemovalTree(NamedTuple):
-    """Where the search stands. record, bit, price: of every entry (no prices: equation 2); table: option by kept terms
-    for records of few terms."""
+class Entries(NamedTuple):
+    """The state of the entries: record, bit and price of each (no prices: equation 2); kept, choice and left of each
+    record: its remaining terms as a number, the option with the same labels, and the number of terms."""
 
     record: np.ndarray
     bit: np.ndarray
     price: np.ndarray
-    table: np.ndarray
-    table_at: np.ndarray
-    tail: np.ndarray
-    length: np.ndarray
-    next: np.ndarray
-    path: np.ndarray
+    removed: np.ndarray
     kept: np.ndarray
     choice: np.ndarray
     left: np.ndarray
-    removed: np.ndarray
-    removed_best: np.ndarray
-    numbers: np.ndarray
-    counters: np.ndarray
+
+
+def new_entries(group, bounds, prices) -> Any:
+    """Return all entries of a group, none of them removed."""
+    sizes = np.diff(bounds)
+    record = np.repeat(np.arange(sizes.size), sizes)
+    bit = np.arange(bounds[-1]) - bounds[record]
+    removed = np.zeros(bounds[-1], np.bool_)
+    return Entries(record, bit, prices, removed, (1 << sizes) - 1, group.first[:-1].copy(), sizes)
 
 
 @kernel
-def _closure(group, i, kept):
-    """The option with the same labels as the term set kept[i]: the smallest closed set around it."""
+def _option(group, entries, i):
+    """Return the option with the same labels as what a record keeps: the smallest closed set around it."""
+    kept = entries.kept[i]
     for o in range(group.first[i + 1] - 1, group.first[i], -1):
-        if contains(group.sets, o, kept, i):
+        if group.kept[o] & kept == kept:
             return o
     return group.first[i]
 
 
 @kernel
-def new_tree(group, bounds, prices):
-    d = bounds.size - 1
-    entries = bounds[d]
-    words = group.sets.shape[1]
-    record = np.empty(entries, np.int64)
-    bit = np.empty(entries, np.int64)
-    table_at = np.full(d, -1, np.int64)
-    room = 0
-    for i in range(d):
-        for j in range(bounds[i], bounds[i + 1]):
-            record[j], bit[j] = i, j - bounds[i]
-        if bounds[i + 1] - bounds[i] <= TABLED:
-            table_at[i] = room
-            room += 1 << (bounds[i + 1] - bounds[i])
-    table = np.empty(room, np.int64)
-    kept = np.zeros((d, words), np.uint64)
-    for i in range(d):
-        if table_at[i] >= 0:
-            for mask in range(1 << (bounds[i + 1] - bounds[i])):
-                kept[i, 0] = np.uint64(mask)
-                table[table_at[i] + mask] = _closure(group, i, kept)
-        kept[i] = group.sets[group.first[i]]
-    tail = np.empty((entries + 1, entries), np.int64)
-    tail[0] = np.arange(entries)
-    length = np.zeros(entries + 1, np.int64)
-    length[0] = entries
-    return RemovalTree(
-        record,
-        bit,
-        prices,
-        table,
-        table_at,
-        tail,
-        length,
-        np.zeros(entries + 1, np.int64),
-        np.empty(entries, np.int64),
-        kept,
-        group.first[:d].copy(),
-        np.diff(bounds),
-        np.zeros(entries, np.bool_),
-        np.zeros(entries, np.bool_),
-        np.array([0.0, np.inf, 0.0, 0.0]),
-        np.zeros(5, np.int64),
-    )
+def _step(entries, e):
+    """Return the cost of removing a remaining entry."""
+    return entries.price[e] if entries.price.size else 1.0 / entries.left[entries.record[e]]
 
 
 @kernel
-def _option(group, tree, i):
-    if tree.table_at[i] >= 0:
-        return tree.table[tree.table_at[i] + np.int64(tree.kept[i, 0])]
-    return _closure(group, i, tree.kept)
+def _least_step(entries):
+    """Return a lower bound of the cost of any removal."""
+    if entries.price.size:
+        return entries.price.min()
+    return 1.0 / max(1, entries.left.max())
 
 
 @kernel
-def _step(tree, e):
-    """What the removal of an entry that stands costs."""
-    return tree.price[e] if tree.price.size else 1.0 / tree.left[tree.record[e]]
-
-
-@kernel
-def _least_step(tree):
-    """What any removal costs at least."""
-    least = np.inf
-    if tree.price.size:
-        for e in range(tree.price.size):
-            least = min(least, tree.price[e])
-        return least
-    most = 1
-    for i in range(tree.left.size):
-        most = max(most, tree.left[i])
-    return 1.0 / most
-
-
-@kernel
-def _flip(group, tree, e):
-    """Remove an entry that stands, or put a removed one back."""
-    i = tree.record[e]
-    w, b = tree.bit[e] >> 6, ONE << np.uint64(tree.bit[e] & 63)
-    tree.kept[i, w] ^= b
-    if tree.removed[e]:
-        tree.left[i] += 1
-        tree.numbers[COST] -= _step(tree, e)
+def _flip(group, entries, e):
+    """Remove an entry, or restore a removed one; return the change of the cost."""
+    i = entries.record[e]
+    entries.kept[i] ^= 1 << entries.bit[e]
+    if entries.removed[e]:
+        entries.left[i] += 1
+        step = -_step(entries, e)
     else:
-        tree.numbers[COST] += _step(tree, e)
-        tree.left[i] -= 1
-    tree.removed[e] = not tree.removed[e]
-    tree.choice[i] = _option(group, tree, i)
+        step = _step(entries, e)
+        entries.left[i] -= 1
+    entries.removed[e] = not entries.removed[e]
+    entries.choice[i] = _option(group, entries, i)
+    return step
 
 
 @kernel
-def _record_best(tree, e, cost):
-    tree.numbers[BEST] = cost
-    tree.counters[FOUND] = 1
-    tree.removed_best[:] = tree.removed
-    if e >= 0:
-        tree.removed_best[e] = True
-
-
-@kernel
-def _start(group, rule, tree, desk):
-    """Look at the group as it is; returns whether it already holds."""
-    lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, -1)
-    score, slack, _ = judge(group, rule, desk, -1)
-    tree.numbers[SCORE], tree.numbers[SLACK] = score, slack
-    tree.counters[STARTED] = 1
-    tree.counters[NODES] += 1
-    if slack >= -rule.tolerance:
-        _record_best(tree, -1, 0.0)
-        tree.counters[DONE] = 1
-    return tree.counters[DONE] == 1
-
-
-@kernel
-def _lay_out_but(group, rule, tree, desk, i, state):
-    """Lay out all records but i; state: record lifted from a full layout, what to restore, whether it is full."""
-    if state[0] >= 0:
-        put_back(group, desk, tree.choice[state[0]], state[1])
-        state[0] = -1
-    own = tree.choice[i]
-    if group.flat[own] == 0 and group.at[own + 1] - group.at[own] <= FEW:
-        if not state[2]:
-            lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, -1)
-        state[1] = lift(group, rule, desk, own)
-        state[0], state[2] = i, 1
-    else:
-        lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, i)
-        state[2] = 0
-
-
-@kernel
-def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
-    """Try every entry of the tail, keep those worth a visit, and rank them."""
-    k = tree.counters[DEPTH]
-    tail, record, bit, choice, numbers = tree.tail, tree.record, tree.bit, tree.choice, tree.numbers
-    n = tree.length[k]
-    cost, score = numbers[COST], numbers[SCORE]
-    for q in range(1, n):
-        e = tail[k, q]
-        j = q
-        while j > 0 and tail[k, j - 1] > e:
-            tail[k, j] = tail[k, j - 1]
+def _rank(group, rule, entries, desk, tail, n, here, scores, best):
+    """Try every entry of a tail, keep the promising ones, and rank them. `here`: cost, score and slack of the node;
+    best: cost of the best solution. Returns how many are kept and examined, and the cheapest one that holds (-1: none)
+    with its cost."""
+    cost, score, slack = here
+    ratios, slacks = np.empty(n), np.empty(n)
+    for q in range(1, n):  # by position
+        e, j = tail[q], q
+        while j > 0 and tail[j - 1] > e:
+            tail[j] = tail[j - 1]
             j -= 1
-        tail[k, j] = e
+        tail[j] = e
     kept = looked = 0
-    laid = tried = state[0] = -1
-    state[2] = 0
+    holds = laid = tried = -1
     last_new = last_slack = 0.0
     for q in range(n):
-        e = tail[k, q]
-        i = record[e]
-        step = _step(tree, e)
-        if cost + step >= numbers[BEST] - CLOSE:
+        e = tail[q]
+        i = entries.record[e]
+        step = _step(entries, e)
+        if cost + step >= best - CLOSE:
             continue
-        w, b = bit[e] >> 6, ONE << np.uint64(bit[e] & 63)
-        tree.kept[i, w] ^= b
-        option = _option(group, tree, i)
-        tree.kept[i, w] ^= b
+        entries.kept[i] ^= 1 << entries.bit[e]
+        option = _option(group, entries, i)
+        entries.kept[i] ^= 1 << entries.bit[e]
         looked += 1
-        if option == choice[i]:  # the record links to the same labels as before
-            new, slack = score, numbers[SLACK]
-        else:
+        new, left = score, slack
+        if option != entries.choice[i]:  # else the record links to the same labels as before
             if option != tried:
                 if laid != i:
-                    _lay_out_but(group, rule, tree, desk, i, state)
+                    lay_out(group, rule, desk, entries.choice, entries.choice.size, i)
                     laid = i
                 tried = option
                 last_new, last_slack, _ = judge(group, rule, desk, option)
-            new, slack = last_new, last_slack
-        if slack >= -rule.tolerance:
-            _record_best(tree, e, cost + step)
+            new, left = last_new, last_slack
+        if left >= -rule.tolerance:
+            holds, best = e, cost + step
             continue
-        scores[k, 0, e], scores[k, 1, e] = new, slack
-        ratio, slack = np.rint((new - score) / step * GRAIN), np.rint(slack * GRAIN)
+        scores[0, e], scores[1, e] = new, left
+        ratio, left = np.rint((new - score) / step * GRAIN), np.rint(left * GRAIN)
         j = kept
-        while j > 0 and (ratios[j - 1] < ratio or (ratios[j - 1] == ratio and slacks[j - 1] < slack)):
-            tail[k, j], ratios[j], slacks[j] = tail[k, j - 1], ratios[j - 1], slacks[j - 1]
+        while j > 0 and (ratios[j - 1] < ratio or (ratios[j - 1] == ratio and slacks[j - 1] < left)):
+            tail[j], ratios[j], slacks[j] = tail[j - 1], ratios[j - 1], slacks[j - 1]
             j -= 1
-        tail[k, j], ratios[j], slacks[j] = e, ratio, slack
+        tail[j], ratios[j], slacks[j] = e, ratio, left
         kept += 1
-    tree.counters[NODES] += looked
-    tree.length[k] = kept
-    tree.next[k] = 0
+    return kept, looked, holds, best
 
 
 @kernel
-def _retreat(group, tree):
-    """Undo the last removal; at the root the search is over."""
-    if tree.counters[DEPTH] == 0:
-        tree.counters[DONE] = 1
-        return
-    tree.counters[DEPTH] -= 1
-    _flip(group, tree, tree.path[tree.counters[DEPTH]])
-
-
-@kernel
-def adaptive(group, rule, tree, desk, scores, budget):
-    """Run until so many nodes have been looked at in all. scores[k, :, e]: score and slack by entry e at depth k."""
-    entries = tree.record.size
-    slacks, ratios, state = np.empty(entries), np.empty(entries), np.empty(3, np.int64)
-    if not tree.counters[STARTED] and not _start(group, rule, tree, desk):
-        _expand(group, rule, tree, desk, scores, state, slacks, ratios)
-    while not tree.counters[DONE] and tree.counters[NODES] < budget:
-        k = tree.counters[DEPTH]
-        q = tree.next[k]
-        if q >= tree.length[k]:
-            _retreat(group, tree)
+def search_tree(group, rule, entries, desk, adaptive, budget):
+    """Return the best solution found within so many nodes, its cost (infinite: none), how many nodes, and whether the
+    search was completed. Depth-first search takes one child at a time, by position."""
+    many = entries.record.size
+    found = np.zeros(many, np.bool_)
+    lay_out(group, rule, desk, entries.choice, entries.choice.size, -1)
+    score, slack, _ = judge(group, rule, desk, -1)
+    looked = 1
+    if slack >= -rule.tolerance:
+        return found, 0.0, looked, True
+    levels = many + 1 if adaptive else 1
+    tail, scores = np.zeros((levels, many), np.int64), np.zeros((levels, 2, many))
+    length, place, path = np.zeros(many + 1, np.int64), np.zeros(many + 1, np.int64), np.zeros(many, np.int64)
+    for e in range(many):
+        tail[0, e] = e
+    length[0] = many
+    best, cost = np.inf, 0.0
+    depth, new = 0, True
+    while True:
+        if adaptive and new:
+            here = (cost, score, slack)
+            n, more, holds, best = _rank(
+                group, rule, entries, desk, tail[depth], length[depth], here, scores[depth], best
+            )
+            length[depth], place[depth] = n, 0
+            looked += more
+            if holds >= 0:
+                found[:] = entries.removed
+                found[holds] = True
+        new = False
+        if looked >= budget:
+            return found, best, looked, False
+        if place[depth] >= length[depth]:
+            if depth == 0:
+                return found, best, looked, True
+            depth -= 1
+            cost += _flip(group, entries, path[depth])
             continue
-        e = tree.tail[k, q]
-        tree.next[k] += 1
-        # neither this child nor, even with the cheapest next step, anything below it can be better
-        if tree.numbers[COST] + _step(tree, e) + _least_step(tree) >= tree.numbers[BEST] - CLOSE:
+        e = tail[depth, place[depth]] if adaptive else place[depth]
+        place[depth] += 1
+        step = _step(entries, e)
+        # for adaptive search neither this child nor, even with the cheapest next step, anything below it can be better
+        if cost + step + (_least_step(entries) if adaptive else 0.0) >= best - CLOSE:
             continue
-        tree.path[k] = e
-        rest = tree.length[k] - q - 1
-        for j in range(rest):
-            tree.tail[k + 1, j] = tree.tail[k, q + 1 + j]
-        tree.length[k + 1] = rest
-        _flip(group, tree, e)
-        tree.counters[DEPTH] = k + 1
-        tree.numbers[SCORE], tree.numbers[SLACK] = scores[k, 0, e], scores[k, 1, e]
-        _expand(group, rule, tree, desk, scores, state, slacks, ratios)
-
-
-@kernel
-def depth_first(group, rule, tree, desk, budget):
-    """The paper's baseline: entries in their order, one child at a time, until so many nodes have been looked at."""
-    entries = tree.record.size
-    if not tree.counters[STARTED]:
-        _start(group, rule, tree, desk)
-    while not tree.counters[DONE] and tree.counters[NODES] < budget:
-        k = tree.counters[DEPTH]
-        e = tree.next[k]
-        if e >= entries:
-            _retreat(group, tree)
-            continue
-        tree.next[k] = e + 1
-        cost = tree.numbers[COST] + _step(tree, e)
-        if cost >= tree.numbers[BEST] - CLOSE:
-            continue
-        tree.path[k] = e
-        _flip(group, tree, e)
-        lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, -1)
-        _, slack, _ = judge(group, rule, desk, -1)
-        tree.counters[NODES] += 1
-        if slack >= -rule.tolerance:
-            _record_best(tree, -1, cost)
-            _flip(group, tree, e)
+        path[depth] = e
+        cost += _flip(group, entries, e)
+        if adaptive:
+            score, slack = scores[depth, 0, e], scores[depth, 1, e]
+            rest = length[depth] - place[depth]
+            for j in range(rest):
+                tail[depth + 1, j] = tail[depth, place[depth] + j]
+            length[depth + 1], new = rest, True
         else:
-            tree.counters[DEPTH] = k + 1
-            tree.next[k + 1] = e + 1
+            lay_out(group, rule, desk, entries.choice, entries.choice.size, -1)
+            slack = judge(group, rule, desk, -1)[1]
+            looked += 1
+            if slack >= -rule.tolerance:
+                best = cost
+                found[:] = entries.removed
+                cost += _flip(group, entries, e)
+                continue
+            place[depth + 1], length[depth + 1] = e + 1, many
+        depth += 1

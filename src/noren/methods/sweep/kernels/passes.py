@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernel import kernel
-from noren.methods.sweep.kernels.select import Tally, link_entries, select_base, select_general, select_joint
+from noren.methods.sweep.kernels.select import (
+    Tally,
+    dominant_value,
+    induced,
+    link_entries,
+    select_base,
+    select_general,
+    select_joint,
+)
 
 FEWEST_SLOTS = 64
 """Of the table that numbers keys; else it is at least half empty."""
@@ -21,7 +29,7 @@ ZERO = np.int64(0)
 
 
 class Vectors(NamedTuple):
-    """Which groups the level vectors make. Groups of all columns of one word together make one number."""
+    """The groups of the level vectors. Groups of all columns of one word together make one number."""
 
     table: Any
     offset: Any
@@ -34,19 +42,8 @@ class Vectors(NamedTuple):
     """(vectors, words): the numbers of a word are below this."""
 
 
-class Combinations(NamedTuple):
-    """Combinations of sensitive values."""
-
-    nodes: Any
-    """(combinations, columns): the node in every sensitive column."""
-    bits: Any
-    segment: Any
-    """bits[c]: the base values under combination c, those of column j in the words segment[j]..segment[j+1]-1; or
-    only how many they are in column j, where segment is empty."""
-
-
 class Closings(NamedTuple):
-    """What has been closed."""
+    """The closed classes."""
 
     entry: Any
     number: Any
@@ -58,21 +55,20 @@ class Closings(NamedTuple):
 
 
 @kernel
-def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, room, queue):
+def sweep(codes, vectors, entries, nodes, sensitive, least_size, limit, room, queue):
     """Close groups vector by vector; entries.left is changed in place.
 
-    codes[p, i]: value of item i in column p. A class has at least least_size records. limit < 0: records are swept
-    until the group meets the requirement. limit >= 0: at most so many, and whatever is left closes, whether it meets
-    the requirement or not. room: None if there is one sensitive column, none of its values is generalised and
-    limit < 0; queue: None if there is one sensitive column. What is None is not compiled for.
+    codes[p, i]: value of item i in column p. nodes (combinations, columns): the node in every sensitive column. A
+    class has at least least_size records. limit < 0: records are swept until the group meets the requirement.
+    limit >= 0: at most so many, and whatever is left closes, whether it meets the requirement or not. room: None if
+    there is one sensitive column, none of its values is generalised and limit < 0; queue: None if there is one
+    sensitive column. What is None is not compiled for.
     """
     table, offset, stride, word, space = vectors
     start, code, left = entries
-    nodes, bits, segment = combinations
     psi, least = sensitive.psi[0], sensitive.least
+    fewest = max(least_size, least[0]) if room is None else least_size  # records of a group that may close
     columns, items = codes.shape
-    words = bits.shape[1]
-    counted = len(segment) == 0
     total = ZERO
     for e in range(len(left)):
         total += left[e]
@@ -83,20 +79,20 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
     class_size = np.empty(total, np.int64)
     closings, classes = ZERO, ZERO
 
-    mask = np.zeros((items, words), np.uint64)
+    waiting = np.zeros(items, np.int64)  # records of every item that are open
     active = np.empty(items, np.int32)
     live = ZERO
     for i in range(items):
         for e in range(start[i], start[i + 1]):
             if left[e] > 0:
-                _join(mask, i, bits, code[e], counted)
+                waiting[i] += left[e]
                 if live == 0 or active[live - 1] != i:
                     active[live] = i
                     live += 1
     keys = np.empty(items, np.int64)
     group = np.empty(items, np.int32)
     group_key = np.empty(items, np.int64)
-    group_mask = np.empty((items, words), np.uint64)
+    group_size = np.empty(items, np.int64)
     bound = np.empty(items + 1, np.int32)
     member = np.empty(items, np.int32)
     slots = np.empty(4 * items + FEWEST_SLOTS, np.int32)
@@ -120,13 +116,13 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
                     for i in range(live):
                         keys[i] += table[base + codes[p, active[i]]] * step
             groups = _group(keys, live, groups * space[v, w], group, group_key, slots)
-        group_mask[:groups] = 0
+        group_size[:groups] = 0
         for i in range(live):
-            _join(group_mask, group[i], mask, active[i], counted)
+            group_size[group[i]] += waiting[active[i]]
         bound[: groups + 1] = 0
         some = False
         for g in range(groups):
-            bound[g] = 1 if limit >= 0 or _enough(group_mask, g, segment, least) else 0
+            bound[g] = 1 if limit >= 0 or group_size[g] >= fewest else 0
             some |= bound[g] == 1
         if not some:
             continue
@@ -163,9 +159,7 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
                 class_size[classes] = size - gone
                 for x in range(lo, hi):
                     i = active[member[x]]
-                    some = False
-                    for w in range(words):
-                        mask[i, w] = 0
+                    waiting[i] = 0
                     for e in range(start[i], start[i + 1]):
                         if left[e] > 0:
                             stay = min(left[e], swept[code[e]])
@@ -176,10 +170,8 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
                                 out_count[closings] = left[e] - stay
                                 closings += 1
                                 left[e] = stay
-                            if stay > 0:
-                                some = True
-                                _join(mask, i, bits, code[e], counted)
-                    if not some:
+                            waiting[i] += stay
+                    if not waiting[i]:
                         active[member[x]] = -1
                 classes += 1
                 changed = True
@@ -203,7 +195,7 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
 
 @kernel
 def _all_base(tally, found, first):
-    """Whether a group of one sensitive column has base values alone."""
+    """Return whether a group of one sensitive column has only base values."""
     base = True
     for x in range(found):
         base &= tally.touched[x] < first[1]
@@ -249,35 +241,6 @@ def _group(keys, n, space, group, group_key, slots):
 
 
 @kernel
-def _join(masks, i, others, k, counted):
-    """Add the base values of row k to those of row i."""
-    for w in range(masks.shape[1]):
-        if counted:
-            masks[i, w] += others[k, w]
-        else:
-            masks[i, w] |= others[k, w]
-
-
-@kernel
-def _enough(masks, g, segment, least):
-    """Whether the base values that are possible in group g may be enough in every sensitive column."""
-    for j in range(len(least)):
-        if len(segment) == 0:
-            if masks[g, j] < least[j]:
-                return False
-            continue
-        seen = 0
-        for w in range(segment[j], segment[j + 1]):
-            x = masks[g, w]
-            while x and seen < least[j]:
-                x &= x - np.uint64(1)
-                seen += 1
-        if seen < least[j]:
-            return False
-    return True
-
-
-@kernel
 def _gather(group, n, groups, bound, place, member):
     """List the items of the groups g with bound[g] = 1 group by group, in their order. bound becomes the limits."""
     picked = 0
@@ -301,3 +264,105 @@ def _gather(group, n, groups, bound, place, member):
         bound[g] = bound[g - 1]
     bound[0] = 0
     return picked
+
+
+# ---------------------------------------------------------------- sensitive values that climb
+
+
+@kernel
+def raise_values(node, bounds, sensitive, parent):
+    """Change node[i] of the records of every class (bounds[c]..bounds[c+1]-1, in order of priority) in place.
+
+    The record that covers the dominant base value by the least general node goes up, the first of equal ones, until
+    the class meets its bounds. Returns how many classes stay short of them with nothing left to generalise.
+    """
+    first, chain, share, members, member_start, psi, least = sensitive
+    nodes = len(parent)
+    values = first[1]
+    leaves = np.empty(values, np.int64)
+    for a in range(values):
+        leaves[a] = a
+    f = np.zeros(values, np.float64)
+    count = np.zeros(nodes, np.int64)
+    room = np.empty(nodes + 1, np.int64)
+    heap = np.empty(0, np.int32)
+    short = 0
+    for c in range(len(bounds) - 1):
+        lo, hi = bounds[c], bounds[c + 1]
+        count[:] = 0
+        for i in range(lo, hi):
+            count[node[i]] += 1
+        for a in range(values):
+            f[a] = induced(a, count, chain, share)
+        ready = False
+        while hi > lo:
+            a, violated = dominant_value(f, leaves, first[0], values, hi - lo, psi[0], least[0])
+            if not violated:
+                break
+            if not ready:
+                heap = _fill(node, lo, hi, parent, room, heap)
+                ready = True
+            h = 0
+            while count[chain[a, h]] == 0:
+                h += 1
+            g = chain[a, h]
+            above = parent[g]
+            if above == g:
+                short += 1
+                break
+            i = _pop(heap, room[g], count[g])
+            _push(heap, room[above], count[above], i)
+            count[g] -= 1
+            count[above] += 1
+            node[i] = above
+            for y in range(member_start[above], member_start[above + 1]):
+                f[members[y]] = induced(members[y], count, chain, share)
+    return short
+
+
+@kernel
+def _fill(node, lo, hi, parent, room, heap):
+    """Fill a heap of records for every node, with room for all that can get there: they begin at room[node]."""
+    room[:] = 0
+    for i in range(lo, hi):
+        g = node[i]
+        room[g + 1] += 1
+        while parent[g] != g:
+            g = parent[g]
+            room[g + 1] += 1
+    for g in range(len(parent)):
+        room[g + 1] += room[g]
+    if room[-1] > len(heap):
+        heap = np.empty(room[-1], np.int32)
+    filled = room.copy()
+    for i in range(lo, hi):
+        heap[filled[node[i]]] = i
+        filled[node[i]] += 1
+    return heap
+
+
+@kernel
+def _pop(heap, base, size):
+    top = heap[base]
+    last = heap[base + size - 1]
+    size -= 1
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and heap[base + child + 1] < heap[base + child]:
+            child += 1
+        if heap[base + child] >= last:
+            break
+        heap[base + place] = heap[base + child]
+        place = child
+    heap[base + place] = last
+    return top
+
+
+@kernel
+def _push(heap, base, size, value):
+    place = size
+    while place > 0 and heap[base + (place - 1) // 2] > value:
+        heap[base + place] = heap[base + (place - 1) // 2]
+        place = (place - 1) // 2
+    heap[base + place] = value

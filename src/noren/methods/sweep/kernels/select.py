@@ -1,4 +1,4 @@
-"""Which records SWEEP takes out of a group: the dominant base value loses one record at a time.
+"""The selection of the records that SWEEP takes out of a group: the dominant base value loses one record at a time.
 
 The functions fill tally.swept, may change tally.count, and return how many records are swept.
 """
@@ -17,7 +17,7 @@ ZERO = np.int64(0)
 
 
 class Sensitive(NamedTuple):
-    """What is known about the sensitive columns, whose base values and nodes are numbered through."""
+    """The sensitive columns, with base values and nodes numbered consecutively."""
 
     first: Any
     """Column j has the base values first[j]..first[j+1]-1."""
@@ -45,7 +45,7 @@ class Tally(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to work in."""
+    """Working memory."""
 
     f: Any
     """Per base value: its induced frequency; zero between calls."""
@@ -57,7 +57,8 @@ class Room(NamedTuple):
 
 
 class OpenEntries(NamedTuple):
-    """The entries of item i are start[i]..start[i+1]-1; each has a combination and some records that are open."""
+    """The open entries: those of item i are start[i]..start[i+1]-1; each has a combination and a number of open
+    records."""
 
     start: Any
     code: Any
@@ -75,7 +76,7 @@ class Queue(NamedTuple):
 
 @kernel
 def select_base(tally, found, size, psi, ranked):
-    """Sweep a group of base values, at least as many as psi asks for.
+    """Sweep a group of base values, with at least as many as psi requires.
 
     A full round lowers all values above a cap by one, and a lower cap makes every F(k) smaller. So the largest cap
     that meets psi is found by bisection, and the records of the round before it one by one.
@@ -112,7 +113,7 @@ def select_base(tally, found, size, psi, ranked):
 
 @kernel
 def _sort(values, n):
-    """Shell's sort, in place: the lists are short, and NumPy's sort takes long to compile."""
+    """Sort in place by Shell's sort: the lists are short, and NumPy's sort takes long to compile."""
     gap = 1
     while gap < n // 3:
         gap = 3 * gap + 1
@@ -129,7 +130,7 @@ def _sort(values, n):
 
 @kernel
 def _capped(ranked, found, size, cap, lowered, psi):
-    """Whether rising counts meet psi when they are capped and `lowered` of those at the cap are one less."""
+    """Return whether ascending counts meet psi when they are capped and `lowered` of the capped ones are one less."""
     above = 0
     total = size - lowered
     while above < found and ranked[found - 1 - above] >= cap:
@@ -145,7 +146,8 @@ def _capped(ranked, found, size, cap, lowered, psi):
 
 @kernel
 def select_general(tally, found, size, sensitive, limit, room):
-    """Sweep the record that gives most to the dominant base value, until psi is met or `limit` records are swept."""
+    """Sweep the record that contributes most to the dominant base value, until psi is met or `limit` records are
+    swept."""
     count, swept, touched = tally
     f, leaves, ranked = room.f, room.leaves, room.ranked
     first, chain, share, members, member_start, psi, least = sensitive
@@ -160,7 +162,7 @@ def select_general(tally, found, size, sensitive, limit, room):
             covered += 1
     gone = ZERO
     while gone < size and gone != limit:
-        needed = _needed(f, leaves, covered, size - gone, psi[0], least[0], ranked)
+        needed = _count_needed(f, leaves, covered, size - gone, psi[0], least[0], ranked)
         if needed == 0:
             break
         until = min(size, gone + needed)
@@ -191,8 +193,8 @@ def select_general(tally, found, size, sensitive, limit, room):
 
 
 @kernel
-def _needed(f, leaves, covered, total, psi, least, ranked):
-    """How many records must be swept at least: 0 only if psi is met.
+def _count_needed(f, leaves, covered, total, psi, least, ranked):
+    """Return how many records must be swept at least; 0 only if psi is met.
 
     What is not among the k top values now makes up at least 1 - psi(k) of any part of the group that meets psi.
     """
@@ -217,7 +219,7 @@ def _needed(f, leaves, covered, total, psi, least, ranked):
 
 @kernel
 def _pour(tally, room, covered, most, sensitive):
-    """Sweep up to `most` records at once, all of base values that stay dominant; ranked are the rising frequencies.
+    """Sweep up to `most` records at once, all of base values that stay dominant; ranked are the ascending frequencies.
 
     The dominant values sink together to one level, which stays above what general nodes give to any value.
     """
@@ -245,7 +247,7 @@ def _pour(tally, room, covered, most, sensitive):
 
 @kernel
 def induced(a, node_count, chain, share):
-    """Records that count for base value a, from the records of the nodes above it."""
+    """Return the records that count for base value a, from the records of the nodes above it."""
     total = 0.0
     for h in range(chain.shape[1]):
         if chain[a, h] >= 0:
@@ -255,7 +257,7 @@ def induced(a, node_count, chain, share):
 
 @kernel
 def dominant_value(f, leaves, lo, hi, total, psi, least):
-    """The base value of the largest induced frequency (the first of equal ones), and whether psi is violated."""
+    """Return the base value of the largest induced frequency (the first of equal ones), and whether psi is violated."""
     best, top, present = leaves[lo], 0.0, 0
     for x in range(lo, hi):
         a = leaves[x]
@@ -308,7 +310,7 @@ def link_entries(active, member, lo, hi, entries, queue):
 
 @kernel
 def select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left):
-    """Sweep records that give the dominant value of every violated column more than its frequency.
+    """Sweep records that contribute more to the dominant value of every violated column than its frequency.
 
     Of several such records the one that gives most, of equal ones the first. If there is none, all are swept.
     """
@@ -337,7 +339,7 @@ def select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
             given = 0.0 if count[c] > 0 else -1.0
             for j in range(columns):
                 if violated[j] and given >= 0:
-                    part = _given(dominant[j], nodes[c, j], chain, share)
+                    part = _share_given(dominant[j], nodes[c, j], chain, share)
                     exceeds = part * (size - gone) > f[dominant[j]] + TOLERANCE
                     given = given + part if exceeds else -1.0
             ahead = best < 0 or given > most + TOLERANCE
@@ -366,8 +368,8 @@ def select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
 
 
 @kernel
-def _given(a, g, chain, share):
-    """What a record of node g gives to base value a; 0 if a is not below it."""
+def _share_given(a, g, chain, share):
+    """Return the contribution of a record of node g to base value a; 0 if a is not below it."""
     for h in range(chain.shape[1]):
         if chain[a, h] == g:
             return share[a, h]

@@ -1,1 +1,0 @@
-"""Loops of estimators: `em` over sets, `em_folds` for held-out records, `coarse` over general values."""
