@@ -106,18 +106,36 @@ def shown(directory: Path) -> str:
     return "\0".join(out)
 
 
-def stands_in(value: str, raw: bytes, text: str) -> bool:
+PLACES = r"'(?:\w+_offset|\w+_size|num_\w+)': \d+"
+"""Where the parts of a Parquet file lie, and how many."""
+
+
+def readable(directory: Path) -> bytes:
+    """All bytes but compressed cells (`everything` has their text), checksums and sizes of files: there, five digits
+    stand by chance in one release of some hundred."""
+    out = []
+    for path in sorted(directory.rglob("*")):
+        if not path.is_file():
+            continue
+        raw = path.read_bytes()
+        if path.suffix == ".parquet":
+            raw = raw[-8 - int.from_bytes(raw[-8:-4], "little") :]  # the footer is not compressed
+        out.append(raw)
+    return re.sub(rb'[0-9a-f]{64}|"bytes": \d+', b"", b"\0".join(out))
+
+
+def stands_in(value: str, raw: bytes, plain: bytes, text: str) -> bool:
     """Whether some file holds a value; a number not as digits of a longer one, nor as decimals."""
     if not value.isdigit():
         return value.encode() in raw or value in text
     whole = rf"(?<![\d.]){value}(?!\d)"
-    return re.search(whole.encode(), raw) is not None or re.search(whole, text) is not None
+    return re.search(whole.encode(), plain) is not None or re.search(whole, text) is not None
 
 
 def undeclared(directory: Path, given: str) -> dict[str, list[str]]:
     """Values of the original, by column, that some file holds although nothing shows or declares them."""
     raw, text = everything(directory)
-    raw = re.sub(rb"[0-9a-f]{64}", b"", raw)  # digits of checksums read as anything by chance
+    plain, text = readable(directory), re.sub(PLACES, "", text)
     cells = shown(directory)
     out: dict[str, list[str]] = {}
     for name in (*OUTLIERS, "signs"):
@@ -126,7 +144,7 @@ def undeclared(directory: Path, given: str) -> dict[str, list[str]]:
         values = {str(value) for value in people()[name].to_list()} - {"Ulm"}
         if name == "signs":
             values = {value for value in values if ";" in value}
-        found = [v for v in sorted(values) if stands_in(v, raw, text) and v not in cells]
+        found = [v for v in sorted(values) if stands_in(v, raw, plain, text) and v not in cells]
         if found:
             out[name] = found
     return out

@@ -8,7 +8,7 @@ Every step is written on the column's line.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,10 @@ WHOLE = 1_000_000
 COARSEST = 3
 """Steps by which a column becomes coarser before it is dropped."""
 DRAWS = 3
-"""Draws in none of which many secrets may be nearly certain: sets of small tables vary."""
+"""Draws over which is averaged for how many people a secret is nearly certain,"""
+SMALL_DRAWS = 9
+"""and in tables below this many records, where single draws differ by as much as the limit:"""
+SMALL = 5_000
 WIDE = 70
 """Columns up to which a draft is tried on whoever knows a whole row: the effort grows with their square."""
 MOST_TRIED = 120
@@ -150,13 +153,16 @@ def resolve_pair(
 
 
 def find_loud(draft: Draft, published: Published) -> list[str]:
-    """The secrets that are nearly certain for too many people to whoever knows their row, in one of some draws; in a
-    wide table to whoever knows their quasi-identifiers, in one draw."""
+    """Return the secrets that are nearly certain for too many people, on average over some draws, to whoever knows
+    their row; in a wide table to whoever knows their quasi-identifiers, in one draw."""
     wide = len(published.statements) > WIDE
-    for number in range(1 if wide else DRAWS):
+    draws = 1 if wide else DRAWS if published.records >= SMALL else SMALL_DRAWS
+    sure: defaultdict[str, float] = defaultdict(float)
+    for number in range(draws):
         drawn = published if number == 0 else hold_cells(draft)
-        guesses = measure_guesses(drawn, knows_row=not wide)
-        if loud := [one.column for one in guesses if one.sure > MARGIN * MOST_SURE]:
+        for guess in measure_guesses(drawn, knows_row=not wide):
+            sure[guess.column] += guess.sure / draws
+        if loud := [name for name, share in sure.items() if share > MARGIN * MOST_SURE]:
             return loud
     return []
 
