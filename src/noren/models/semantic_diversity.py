@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -119,9 +119,12 @@ class SemanticDiversity(Separating, ClassModel):
         (check,) = self.checks(evidence)
         if isinstance(check, ClassCheck):
             return ClassFrontierCheck(self, check.column, check.classes, check.published, check.overall)
-        if check.statement.design is None or check.statement.rows_per_record > 1:  # type: ignore[attr-defined]
-            raise self.refuses(evidence.columns[check.column])
-        return FrontierCheck(self, evidence.columns[check.column])
+        statement = evidence.columns[check.column]
+        if statement.rows_per_record > 1:
+            return MemberFrontierCheck(self, statement, evidence, self._compatible(statement), self.l, check.means)  # type: ignore[attr-defined]
+        if statement.design is None:
+            raise self.refuses(statement)
+        return FrontierCheck(self, statement)
 
     def promise(self, names: str, sets: bool) -> Promise:
         if not sets:
@@ -199,33 +202,53 @@ class ClassFrontierCheck(ClassCheck):
 
     def findings(self) -> ClassFindings:
         assert self.published is not None
-        model, steps = self.model, np.unique(distances_of(self.published))
-        steps = steps[steps > 0]
-        low, high = 0, len(steps)
-        while low < high:
-            middle = (low + high) // 2
-            self.model = model.model_copy(update={"d": float(steps[middle])})
-            seen = super().findings()
-            low, high = (middle + 1, high) if not seen.breaches else (low, middle)
+        model = self.model
+
+        def reaches(step: float) -> bool:
+            self.model = model.model_copy(update={"d": step})
+            return not ClassCheck.findings(self).breaches
+
+        reached = largest_step(distances_of(self.published), reaches)
         self.model = model
         found = super().findings()
-        return replace(found, achieved=float(steps[low - 1]) if low else 0.0, breaches=0, short=0, shortfalls=())
+        return replace(found, achieved=reached, breaches=0, short=0, shortfalls=())
 
     def settled(self, found: ClassFindings) -> Verdict:
         text = f"no value makes up more than 1/{self.model.required:g} of a class, with those nearer than"
         return replace(super().settled(found), statement=f"{text} {found.achieved:g}", required=0.0)
 
 
-def frontier(sets: NDArray, distances: NDArray[np.float64], size: int) -> float:
-    """Return the largest d at which every set still has `size` values that far apart; 0 if some set has fewer
-    values."""
+class MemberFrontierCheck(MemberCheck):
+    """Measures the largest d at which every class of shuffled members still has l values that far apart."""
+
+    def verdict(self) -> Verdict:
+        distances = distances_of(self.statement)
+
+        def reaches(step: float) -> bool:
+            self.compatible = distances >= step * (1 - TOLERANCE)
+            return MemberCheck.verdict(self).achieved >= self.size
+
+        found = largest_step(distances, reaches)
+        statement = f"every class has {self.size} values at a pairwise distance of {found:g} or more"
+        return replace(super().verdict(), achieved=found, statement=statement, required=0.0)
+
+
+def largest_step(distances: NDArray[np.float64], reaches: Callable[[float], bool]) -> float:
+    """Return the largest distance that is reached, if all smaller ones are; 0 if none is."""
     steps = np.unique(distances[distances > 0])
     low, high = 0, len(steps)
     while low < high:
         middle = (low + high) // 2
-        found = largest_separated(sets, distances >= steps[middle] * (1 - 1e-12), size)
-        if len(found) and found.min() >= size:
-            low = middle + 1
-        else:
-            high = middle
+        low, high = (middle + 1, high) if reaches(float(steps[middle])) else (low, middle)
     return float(steps[low - 1]) if low else 0.0
+
+
+def frontier(sets: NDArray, distances: NDArray[np.float64], size: int) -> float:
+    """Return the largest d at which every set still has `size` values that far apart; 0 if some set has fewer
+    values."""
+
+    def reaches(step: float) -> bool:
+        found = largest_separated(sets, distances >= step * (1 - 1e-12), size)
+        return bool(len(found) and found.min() >= size)
+
+    return largest_step(distances, reaches)

@@ -58,6 +58,8 @@ class Ontology:
     names: dict[str, str] = field(default_factory=dict)
     parents: dict[str, list[str]] = field(default_factory=dict)
     synonyms: dict[str, list[str]] = field(default_factory=dict)
+    merged: dict[str, str] = field(default_factory=dict)
+    """Former codes, and the codes that they were merged into."""
 
     def lineage(self, code: str) -> set[str]:
         """Return the code and all its ancestors, without roots, which carry no information."""
@@ -105,7 +107,7 @@ def knowledge_from_pairs(
     found: dict[Pair, list[float | None]] = {}
     totals: dict[str, float] = {}
     for row in rows:
-        name, code = row[owner], row[own]
+        name, code = row[owner], tree.merged.get(row[own], row[own])
         if not name:
             raise KnowledgeError(f"{source}: a line names no label.", hint="Give the column of labels with --label.")
         if (denied is not None and row[denied].upper() == "NOT") or (aspect is not None and row[aspect] not in "P"):
@@ -255,6 +257,7 @@ def read_ontology(path: Path) -> Ontology:
                 continue
             code = next((value.strip() for key, value in said if key == "id"), "")
             out.names[code] = next((value.strip() for key, value in said if key == "name"), code)
+            out.merged |= {value.strip(): code for key, value in said if key == "alt_id"}
             out.parents[code] = [value.partition("!")[0].strip() for key, value in said if key == "is_a"]
             out.synonyms[code] = [value.split('"')[1] for key, value in said if key == "synonym" and '"' in value]
     elif path.suffix == ".owl":

@@ -10,6 +10,8 @@ from noren.statements.texts import as_dictionary
 
 BRACES = r"^\{.*\}$"
 BRACKETS = r"^\[.*\]$"
+SEPARATORS = "|;,"
+"""What may stand between the values of cells without brackets; the first that occurs in the column does."""
 QUOTES = "\"'“”"
 
 
@@ -70,7 +72,9 @@ def _parsed(texts: Any) -> Any:
     inner = texts.str.strip_chars("{}[]")
     commas = pl.when(inner.str.contains(";", literal=True)).then(inner.str.split(";")).otherwise(inner.str.split(","))
     marked = texts.str.contains(BRACES) | texts.str.contains(BRACKETS)
-    listed = pl.select(pl.when(marked).then(commas).otherwise(texts.str.split("|"))).to_series()
+    bare = texts.filter(~marked)
+    separator = next((one for one in SEPARATORS if bare.str.contains(one, literal=True).any()), SEPARATORS[0])
+    listed = pl.select(pl.when(marked).then(commas).otherwise(texts.str.split(separator))).to_series()
     plain = listed.list.eval(pl.element().str.strip_chars().str.strip_chars(QUOTES))
     json = texts.str.contains(BRACKETS)
     try:

@@ -88,6 +88,19 @@ def test_synonyms_and_obsolete_terms_of_an_obo_file(tmp_path: Path) -> None:
     assert found.phrases() == [["All"], ["Fever", "High temperature"], ["Night fever"]]
 
 
+def test_codes_that_were_merged_into_a_term_have_its_name_and_ancestors(tmp_path: Path) -> None:
+    text = "[Term]\nid: R\nname: All\n\n[Term]\nid: A\nname: Fever\nis_a: R\n\n"
+    text += "[Term]\nid: B\nname: Night fever\nalt_id: OLD\nalt_id: OLDER\nis_a: A ! Fever\n"
+    ontology = written(tmp_path, "hp.obo", text)
+    source = written(tmp_path, "pairs.csv", "label,term\nFlu,OLDER\nMalaria,B\n")
+    built = knowledge_from_pairs(source, ontology=ontology, ancestors=True)
+    rows = knowledge_rows(built.knowledge)
+    found = set(zip(rows["label"], rows["term"], strict=True))
+    assert found == {(name, sign) for name in ("Flu", "Malaria") for sign in ("Fever", "Night fever")}
+    assert built.notes == ()
+    assert read_ontology(ontology).phrases() == [["All"], ["Fever"], ["Night fever"]]
+
+
 def test_counts_become_shares_of_their_label_and_weights(tmp_path: Path) -> None:
     text = "illness;sign;patients;all\nFlu;cough;30;40\nFlu;fever;10;40\nCold;cough;10;10\n"
     built = knowledge_from_pairs(written(tmp_path, "pairs.csv", text), count="patients", total="all")

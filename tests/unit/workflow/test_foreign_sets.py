@@ -53,6 +53,22 @@ def test_every_way_of_writing_sets_is_recognised(form: str, tmp_path: Path) -> N
         assert (values.column("ill").is_exact, verdict.achieved) == (True, 1)
 
 
+@pytest.mark.parametrize("separator", [", ", "; ", ";", "|"])
+def test_declared_sets_need_no_brackets(separator: str) -> None:
+    table = pl.DataFrame({"age": [41, 42, 43, 43], "ill": [separator.join(one) for one in ILLS]})
+    found, (verdict,) = verify_table(table, rules(), cells={"ill": "sets"})
+    assert (verdict.holds, verdict.achieved) == (True, 2)
+    assert found.column("ill").domain.values == ("Cancer", "Cold", "Fever", "Flu", "HIV")
+    if separator != "|":
+        assert verify_table(table, rules())[1][0].achieved == 1, "a text with a comma may be a value"
+
+
+def test_declared_sets_are_split_at_one_separator() -> None:
+    table = pl.DataFrame({"age": [41, 42], "ill": ["tumour, benign|flu", "tumour, benign"]})
+    found, (verdict,) = verify_table(table, rules(), cells={"ill": "sets"})
+    assert (verdict.achieved, found.column("ill").domain.values) == (1, ("flu", "tumour, benign"))
+
+
 @pytest.mark.parametrize("form", ["braces", "lists"])
 def test_sets_may_identify_too(form: str, tmp_path: Path) -> None:
     """Paper 000's Table IV in a Parquet file: every column is a sensitive quasi-identifier, and holds lists."""

@@ -22,6 +22,8 @@ ROWS = pl.DataFrame(
 )
 """Two classes of four: flu 2 : cold 1 : ulcer 1, and 1 : 2 : 1; overall 3 : 3 : 2."""
 
+LEVELS = ["1", "2", "3", "4", "5"]
+
 
 def figures(found: Measures, column: str) -> dict[tuple[str, tuple[Any, ...]], float]:
     return {(one.model, tuple(one.given.values())): one.achieved for one in found.found if one.column == column}
@@ -147,6 +149,23 @@ def test_sets_of_decoys() -> None:
     found = measure(nr.anonymize(ROWS, nr.Policy(attributes=roles, require=rules)))
     assert found.value("frequency-l-diversity", "illness") == found.value("expanded-k", "illness") == 2
     assert "alpha-k-anonymity on illness" in found.skipped
+
+
+def test_the_distance_of_shuffled_members() -> None:
+    """Paper 003's Table 7 in small: the two rows of each age are 2 and 3 apart, so 2 is reached."""
+    policy = nr.Policy(
+        attributes={"age": "quasi-identifier", "level": {"role": "sensitive", "distance": "ordinal", "values": LEVELS}},
+        require=[{"model": "semantic-diversity", "on": "level", "l": 2, "d": 2, "most": 0.9}],
+        method={"name": "decoys", "design": "simple", "form": "records"},
+    )
+    table = pl.DataFrame({"age": [20, 20, 30, 30], "level": ["1", "3", "5", "2"]})
+    found = measure(table, policy)
+    assert found.records == 2
+    assert [(one.given, one.achieved) for one in found.found if one.model == "semantic-diversity"] == [({"l": 2}, 2.0)]
+    near = table.with_columns(level=pl.Series(["1", "3", "5", "4"]))
+    assert measure(near, policy).value("semantic-diversity", l=2) == 1.0
+    twice = table.with_columns(level=pl.Series(["1", "1", "5", "2"]))
+    assert measure(twice, policy).value("semantic-diversity", l=2) == 0.0, "no two different values in the class of 20"
 
 
 def test_as_data() -> None:
