@@ -15,7 +15,7 @@ import numpy as np
 
 from noren.designs import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes
+from noren.estimates.counts.bayes import bayes
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
 from noren.statements import SetCells

@@ -58,7 +58,7 @@ def ratio(rng: np.random.Generator, codes: Codes, column: Column) -> float | Non
     d, n = len(column.domain), len(codes)
     design = DecoyDesign(d=d, eta=int(rng.integers(2, max(3, d // 2 + 1))), p=float(rng.choice([1.0, 0.6, 0.3])))
     axis = Axis("column", SetStatement(column, design), draw(rng, codes, design).cells)
-    with patch("noren.estimates.counts.regularised.smoothing_kernels", return_value=[]):
+    with patch("noren.estimates.counts.fit.smoothing_kernels", return_value=[]):
         before = fit(prepare([axis]))
     if before.maximum is None:
         return None

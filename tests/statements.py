@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from noren.designs.decoys import DecoyDesign
-from noren.estimates.counts.estimators import delta
+from noren.estimates.counts.bayes import delta
 from noren.schema.column import Column
 from noren.schema.domain import Domain, Kind
 from noren.schema.hierarchy import Hierarchy

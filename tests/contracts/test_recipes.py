@@ -17,8 +17,8 @@ import noren as nr
 from noren.audit import ATTACKS
 from noren.audit.homogeneity import Homogeneity
 from noren.estimates.counts.estimators import ESTIMATORS
-from noren.estimates.counts.fit import Fit
 from noren.estimates.counts.frame import Frame
+from noren.estimates.counts.tuples import Fit
 from noren.sources.arrow import FrameSource
 from noren.sources.source import SOURCES, Writing
 

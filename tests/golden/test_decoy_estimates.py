@@ -7,7 +7,8 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes, bayes_step, inclusion_of, linear, value_adding
+from noren.estimates.counts.bayes import bayes, bayes_step, inclusion_of
+from noren.estimates.counts.estimators import linear, value_adding
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
 from noren.estimates.counts.intervals import linear_variance

@@ -62,7 +62,7 @@ def test_it_verifies_as_it_did(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_answers_as_it_did(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for what is drawn to even at low signal, which version 0.1 did not know: that is put aside here."""
-    monkeypatch.setattr("noren.estimates.counts.regularised.LITTLE", 2.0)
+    monkeypatch.setattr("noren.estimates.counts.fit.LITTLE", 2.0)
     release = opened(name)
     for then in told(name)["answers"]:
         if "count" in then:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.estimates.counts.axes import Axis, numbered_column
-from noren.estimates.counts.fit import fit
 from noren.estimates.counts.grid import Detail, Grid, prepare_rows
 from noren.estimates.counts.rows import Reading
 from noren.estimates.counts.tabulate import tabulate_bounded
@@ -116,7 +115,7 @@ def axes_of(columns: list[oracle.Column]) -> list[Axis]:
 def alone(column: oracle.Column, steps: int, tolerance: float = 0.0) -> np.ndarray:
     """The likelihood estimate of one column, before it is held against the bounds."""
     grid = prepare_rows([Reading.of(axis_of(column))], None, tolerance, steps)
-    return grid.sum_groups(fit(grid, tolerance=tolerance, max_steps=steps).table)
+    return grid.sum_groups(grid.fit(steps, tolerance=tolerance).table)
 
 
 def in_detail(column: oracle.Column) -> oracle.Column:
@@ -168,11 +167,11 @@ def test_columns_together_take_em_steps_on_reported_groups(columns, steps) -> No
     axes = [Detail.of(Reading.of(axis_of(column))) for column in columns]
     atoms = [axis.at_report(in_atoms(axis, margin)) for axis, margin in zip(axes, margins, strict=True)]
     grid = Grid.of(atoms, len(columns[0].cells))
-    if len(grid.counts):
+    if len(grid.tuples.counts):
         expected = oracle.together(columns, [np.maximum(margin, 1e-12) for margin in margins], steps)
-        x = grid.start(grid.counts)
+        x = grid.start(grid.tuples.counts)
         for _ in range(steps):
-            x = x * grid.em_pass(x)[0]
+            x = x * grid.tuples.em_pass(x)[0]
         found = grid.sum_groups(x)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 

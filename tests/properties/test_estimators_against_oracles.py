@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts import intervals, tuples
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes_step, inclusion_of, invert, value_adding
+from noren.estimates.counts.bayes import bayes_step, inclusion_of
+from noren.estimates.counts.estimators import invert, value_adding
 from noren.estimates.counts.frame import prepare
 from noren.estimates.counts.tabulate import tabulate
 from noren.statements import SetCells

@@ -25,7 +25,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates.counts.fit import ascend
+from noren.estimates.counts.tuples import Ascent
 from noren.statements import Cells, Likelihood, Statement
 
 ROWS_AT_ONCE = 1 << 15
@@ -308,14 +308,14 @@ class Pairs:
         return np.asarray(np.where(self.allowed, mixed, 0.0))
 
     def _fitted(self, x: Floats, counts: Floats, steps: int) -> Floats:
-        def step(table: Floats) -> tuple[Floats, float]:
-            part = self.weight * table.ravel()[self.place]
+        walk = Ascent(x, STILL, steps)
+        while not walk.has_ended:
+            part = self.weight * walk.x.ravel()[self.place]
             sums = np.maximum(part.sum(axis=1), SMALLEST)
             part *= (counts / sums)[:, None]
-            expected = np.bincount(self.place.ravel(), part.ravel(), minlength=table.size).astype(np.float64)
-            return raked(table, expected.reshape(self.shape)), float((counts * np.log(sums)).sum())
-
-        return ascend(step, x, STILL, steps)[0]
+            expected = np.bincount(self.place.ravel(), part.ravel(), minlength=walk.x.size).astype(np.float64)
+            walk.take(raked(walk.x, expected.reshape(self.shape)), float((counts * np.log(sums)).sum()))
+        return walk.x
 
 
 def product(shares: Sequence[Floats]) -> Floats:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import ESTIMATORS, follow
+from noren.estimates.counts.bayes import follow
+from noren.estimates.counts.estimators import ESTIMATORS
 from noren.estimates.counts.frame import prepare
 from noren.metrics.distances import l1_loss
 from noren_papers import draw

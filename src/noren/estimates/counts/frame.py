@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, Weights
-from noren.estimates.counts.fit import DRAWN, Fit, Progress, Stopping, converge
 from noren.estimates.counts.rows import sum_by_label
 from noren.estimates.counts.tuples import Tuples, identity
 from noren.statements import Likelihood
@@ -45,8 +43,6 @@ class Frame:
     """What all rows weigh, where they are not people but stand for some."""
     counted: NDArray[np.bool_] | None
     """Which rows count; None if all do."""
-
-    stopping: ClassVar[Stopping] = DRAWN
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -100,52 +96,10 @@ class Frame:
         """Return the diagnostics about the records."""
         return {"distinct_tuples": len(self.tuples)}
 
-    # ------------------------------------------------------------------ as evidence for EM
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        return self.tuples.counts
-
     @property
     def is_single(self) -> bool:
         """Return whether there is one hidden column and one slot."""
         return self.shape[0] * len(self.decoys) == 1
-
-    def estimate(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
-        from noren.estimates.counts.held_out import by_held_out
-        from noren.estimates.counts.regularised import regularised
-
-        if not self.decoys:
-            return Fit(self.inclusions(), 0, {"stopping": "nothing to estimate"})
-        if self.kept == 0:
-            return Fit(np.zeros(self.shape), 0, {"stopping": "no records"})
-        usual = rule is self.stopping  # whoever names a tolerance wants the maximum itself
-        if not self.is_single:
-            return by_held_out(self.tuples, rule, progress, max_steps, self._alone() if usual else {})
-        start = np.full(self.shape, self.kept / self.shape[1])
-        found = converge(self, start, rule.tolerance, max_steps, progress)
-        return regularised(self, found) if usual and self.survey is None else found
-
-    def em_pass(
-        self,
-        x: NDArray[np.float64],
-        held: NDArray[np.int32] | None = None,
-        floor: NDArray[np.float64] | None = None,
-        scale: float = 1.0,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        return self.tuples.em_pass(x, held, floor, scale)
-
-    def _alone(self) -> dict[int, NDArray[np.float64]]:
-        """Return the estimate of one drawn column by itself, by its position in the table."""
-        from noren.estimates.counts.fit import fit
-        from noren.estimates.counts.held_out import each
-
-        def alone(axis: Axis) -> NDArray[np.float64] | None:
-            one = prepare([axis], self.survey)
-            return fit(one).table[0] if one.kept == self.kept else None
-
-        found = each(alone, self.decoys, len(self.tuples))
-        return {j: table for j, table in enumerate(found, start=1) if table is not None}
 
     # ------------------------------------------------------------------ what is reported
 

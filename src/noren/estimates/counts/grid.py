@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Weights
-from noren.estimates.counts.fit import COARSE, DRAWN, Fit, Progress, Stopping, converge
-from noren.estimates.counts.held_out import Outset, folds_of, search
+from noren.estimates.counts.held_out import COARSE, DRAWN, Outset, Stopping, folds_of, search
 from noren.estimates.counts.rows import Reading, distinct_rows, ranges, row_numbers, sum_by_label
-from noren.estimates.counts.tuples import Tuples, identity
+from noren.estimates.counts.tuples import Fit, Progress, Tuples, converge, identity
 from noren.statements import Likelihood
 from noren.statements.batch import number
 
@@ -167,7 +166,6 @@ def merge_codes(rows: Likelihood) -> tuple[NDArray[np.int64], Likelihood]:
 
 CELL_LIMIT = 20_000_000
 WORK_LIMIT = 2e9  # multiplications of one pass
-SHARED_CELLS = 20_000_000  # most sums that rows have in common
 
 
 @dataclass(frozen=True)
@@ -213,7 +211,7 @@ class Grid:
 
     def weighed(self, x: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
         """Return the weight of the records in every cell, if records are distributed as in table x."""
-        return np.asarray(x * Grid.of(self.axes, len(self.kept), weights.of).em_pass(x)[0])
+        return np.asarray(x * Grid.of(self.axes, len(self.kept), weights.of).tuples.em_pass(x)[0])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -229,38 +227,26 @@ class Grid:
             message = f"A step of the likelihood would take {work:.1e} sums, more than {WORK_LIMIT:.0e}."
             raise QueryError(message, hint=hint)
 
-    # ------------------------------------------------------------------ as evidence for EM
-
     @property
     def is_single(self) -> bool:
         """Return whether there is one hidden column and one slot."""
         return prod(self.shape) == self.shape[-1]
 
-    def estimate(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
-        if not len(self.counts):
+    def fit(self, max_steps: int, progress: Progress | None = None, tolerance: float | None = None) -> Fit:
+        """Return the likelihood estimate: known counts, the maximum of one column, or where held-out records stop."""
+        counts = self.tuples.counts
+        if not len(counts):
             return Fit(np.zeros(self.shape), 0, self.facts)
+        start = self.start(counts)
         if not self.hidden:
-            return Fit(self.start(self.counts), self.steps, self.facts)
-        start = self.start(self.counts)
+            return Fit(start, self.steps, self.facts)
         if self.is_single:  # the maximum is what the start says: it was estimated in full detail
-            return Fit(start * self.em_pass(start)[0], self.steps, self.facts)
-        held = folds_of(self.counts, together=rule.together)
-        folds = np.stack([self.start(self.counts - one) for one in held.counts.T], axis=-1)
+            return Fit(start * self.tuples.em_pass(start)[0], self.steps, self.facts)
+        held = folds_of(counts, together=self.stopping.together)
+        folds = np.stack([self.start(counts - one) for one in held.counts.T], axis=-1)
+        rule = self.stopping if tolerance is None else replace(self.stopping, still=tolerance)
         found = search(self.tuples, held, Outset.of(self.tuples, held, start, folds), rule, max_steps, progress)
         return Fit(found.table, found.passes, found.facts(held))
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        return self.tuples.counts
-
-    def em_pass(
-        self,
-        x: NDArray[np.float64],
-        held: NDArray[np.int32] | None = None,
-        floor: NDArray[np.float64] | None = None,
-        scale: float = 1.0,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        return self.tuples.em_pass(x, held, floor, scale)
 
     def start(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The slots' records, if tuple t occurs counts[t] times, by the hidden axes' own estimates, which all records
@@ -310,10 +296,11 @@ def prepare_rows(
             inside = detail.atom >= 0
             table = np.bincount(detail.atom[inside], reading.fitted[inside], minlength=len(table)).astype(np.float64)
             steps, facts = 2, {"stopping": "the expected counts of classes with few possible values", "converged": True}
-        elif alone.hidden and len(alone.counts):
+        elif alone.hidden and len(alone.tuples):
             alone.check()
-            start = alone.start(alone.counts)
-            found = converge(alone, start * alone.em_pass(start)[0], tolerance, max_steps - 1, progress)
+            start = alone.start(alone.tuples.counts)
+            start = start * alone.tuples.em_pass(start)[0]
+            found = converge(alone.tuples, start, tolerance, max_steps - 1, progress)
             table, steps, facts = found.table.ravel(), found.iterations + 1, found.diagnostics
         elif n:
             table = np.bincount(detail.atoms.rows.value[reading.codes], minlength=len(table)).astype(np.float64)
@@ -322,11 +309,11 @@ def prepare_rows(
             straddling.append(reading.axis.name)
     grid = Grid.of(axes, n)
     grid.check()
-    facts = facts | {"cells": prod(grid.shape), "distinct_tuples": len(grid.counts)}
-    if straddling and not grid.is_single and grid.hidden and len(grid.counts):
+    facts = facts | {"cells": prod(grid.shape), "distinct_tuples": len(grid.tuples)}
+    if straddling and not grid.is_single and grid.hidden and len(grid.tuples):
         facts["straddling"] = straddling
     drawn = any(reading.axis.is_drawn for reading in readings)
     rule = DRAWN if drawn else COARSE
-    if (tight := [i for i, j in enumerate(grid.hidden) if readings[j].fitted is not None]) and len(grid.counts):
-        rule = replace(rule, together=row_numbers([grid.tuples.codes(i + 1) for i in tight], len(grid.counts)))
+    if (tight := [i for i, j in enumerate(grid.hidden) if readings[j].fitted is not None]) and len(grid.tuples):
+        rule = replace(rule, together=row_numbers([grid.tuples.codes(i + 1) for i in tight], len(grid.tuples)))
     return replace(grid, facts=facts, steps=steps, stopping=rule)

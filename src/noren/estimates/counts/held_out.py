@@ -2,24 +2,13 @@
 
 The maximum of the likelihood of many cells fits noise, so EM starts from a simple table and goes on for as long as it
 predicts records that were held out. Plain steps damp what the records tell with certainty first and the rest later, at
-rates in [0, 1] (see `path`); the semi-iterative nu-method does the same to that order of directions in about the square
-root of the steps, without a line search. Four folds walk side by side, one pass over the records serving all of them.
-Where records are many, most steps see a sample of them only (`sampled`), and the curve is known where all were seen.
+rates in [0, 1] (see `bayes`); the semi-iterative nu-method does the same to that order of directions in about the
+square root of the steps, without a line search. Four folds walk side by side, one pass over the records serving all of
+them. No fold sees a record that it is scored by.
 
 The stop is the earliest step within half a nat of the best: beyond it the curve is flat and noise decides. What all
 records say there is the mean of what the folds say, and goes on as 4/3 of the records ask for. What predicts other
 records best is the population, and the table's own counts differ from it by chance: the last step is a plain one.
-
-Where millions of tuples say much the same, few passes have to see all of them. A look at the table x_0 finds what all
-records say there, a_0 = a(x_0). From there on
-
-    log a(x) ~ log a_0 + log b(x) - log b(x_0)
-
-with b the same sum over a sample of the tuples: what is sampled is only the change since the look, so the error is a
-small share of that change (about the square root of cells per sampled tuple), and the next look takes it away. How
-far apart looks can be is told by each of them: it sees what the sample had said, and what is true.
-
-A sampled tuple keeps the fold that its records are held out in: no fold sees a record that it is scored by.
 
 Cross tabulations from smaller ones: margins, pairs, and tables raked to them.
 
@@ -42,8 +31,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
-from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Fit, Progress, Stopping, converge
-from noren.estimates.counts.tuples import Tuples, Weighed
+from noren.estimates.counts.tuples import LOWEST, Fit, Floats, Progress, Tuples, Weighed, converge
+
+FOLDS = 4
+HELD_OUT_MIX = 0.01  # share of the start mixed in when held-out records are scored: an empty cell is not impossible
+FOLD_SEED = 20180  # which records are held out together; fixed, so that an answer can be repeated
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When EM stops. The rule is the same for all tables; these parameters were measured on each kind of table."""
+
+    tolerance: float
+    """Records: one attribute stops when no cell moves by more."""
+    still: float = 0.01
+    """Records: several attributes also stop when no cell moves by more in any fold."""
+    together: NDArray[np.int64] | None = None
+    """Tuples of one number are held out together: records of a class tell of each other."""
+
+
+DRAWN = Stopping(tolerance=0.1)
+"""Where sets are drawn."""
+COARSE = Stopping(tolerance=0.01)
+"""Where all that is hidden is coarse."""
 
 
 class Held(NamedTuple):
@@ -52,91 +62,18 @@ class Held(NamedTuple):
     counts: NDArray[np.int32] | NDArray[np.float64]
     """(tuples, folds): how many, or of weighted records what they weigh"""
 
-    def rows(self, chosen: NDArray[np.int64]) -> Held:
-        """Select some tuples."""
-        return Held(self.counts[chosen])
-
     def gathered(self, place: NDArray[np.int64], size: int) -> NDArray[np.int32] | NDArray[np.float64]:
         """Return a (size, folds) array: the held-out records if tuple t is counted at place[t]."""
         sums = np.stack([np.bincount(place, fold, size) for fold in self.counts.T], axis=1)
         return sums.astype(np.int32) if self.counts.dtype == np.int32 else sums.astype(np.float64)
 
 
-Floats = NDArray[np.float64]
-SEED = 1990  # which tuples are sampled; fixed, so that an answer can be repeated
-LEAST_TUPLES = 20_000  # of a sample
-PER_CELL = 200  # tuples of a sample, at least, for every cell of the table
-WORTH: float = 4  # a sample is taken if it has at most one in so many tuples
-NEAR, FAR = 0.3, 1.0  # by what share of a step the sample is wrong at the next look: then later, or sooner
 SMALLEST = 1e-300
-
-
-def chosen(records: Tuples) -> NDArray[np.int64] | None:
-    """Return which tuples are sampled; None if all of them are read soon."""
-    every = len(records) // max(LEAST_TUPLES, PER_CELL * prod(records.shape))
-    if every < WORTH:
-        return None
-    return np.flatnonzero(np.random.default_rng(SEED).integers(0, every, len(records)) == 0)
-
-
-class Looks:
-    """The slope log a(x) from all records or a sample, and the number of steps between two evaluations."""
-
-    def __init__(self, sample: Callable[[Floats], Floats] | None) -> None:
-        self.sample = sample
-        self.base: Floats | None = None
-        self.apart = 0
-
-    @classmethod
-    def of_folds(cls, records: Tuples, held: Held) -> Looks:
-        """Evaluate four tables along the last dimension, each without its held-out records."""
-        rows = chosen(records)
-        if rows is None:
-            return cls(None)
-        part, out = records.some(rows), held.rows(rows)
-        return cls(lambda x: part.fold_pass(x, out)[0])
-
-    @classmethod
-    def of_all(cls, records: Tuples) -> Looks:
-        rows = chosen(records)
-        if rows is None:
-            return cls(None)
-        part = records.some(rows)
-        return cls(lambda x: part.em_pass(x)[0])
-
-    def seen(self, x: Floats, acc: Floats) -> Floats:
-        """Return the slope at x, if all records give acc."""
-        slope = _log(acc)
-        if self.sample is None:
-            return slope
-        sampled = _log(self.sample(x))
-        if self.base is not None:
-            wrong = float((x * np.abs(self.base + sampled - slope)).sum() / max((x * np.abs(slope)).sum(), SMALLEST))
-            self.apart = 2 * self.apart + 1 if wrong < NEAR else self.apart // 2 if wrong > FAR else self.apart
-        self.base = slope - sampled
-        return slope
-
-    def close(self) -> None:
-        """Stop using the sample, which misled."""
-        self.sample, self.apart = None, 0
-
-    def between(self, x: Floats) -> Floats:
-        """Estimate the slope at a table near the last evaluated one."""
-        if self.sample is None or self.base is None:
-            raise RuntimeError("All records must be seen once before this.")
-        return self.base + _log(self.sample(x))
-
-
-def _log(acc: Floats) -> Floats:
-    return np.log(np.maximum(acc, SMALLEST))
-
-
 NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
 ROOM = 0.5  # nats below the best held-out likelihood that count as the best
 PATIENCE = 3  # passes without a new best
 WINDOW = 3  # steps over which the curve's gains are compared
 KEPT = 20_000_000  # cells of earlier tables that are kept for going back
-SPARSE = 0.34  # share of the steps so far that may follow before the score is looked at again
 
 
 @dataclass(frozen=True)
@@ -171,9 +108,7 @@ class Course:
     folds: Floats
     """Along the last dimension: what the records of each fold's training part say."""
     curve: list[float]
-    """Log likelihood of all held-out records wherever they were looked at."""
-    steps: list[int]
-    """At which steps that was."""
+    """Log likelihood of all held-out records after every step."""
     best: int
     plain_steps: float
     passes: int
@@ -185,7 +120,6 @@ class Course:
             "stopping": "held-out likelihood",
             "folds": int(self.folds.shape[-1]),
             "held_out": [value / max(float(held.counts.sum()), 1.0) for value in self.curve],
-            "held_out_steps": self.steps,
             "held_out_best": self.best,
             "plain_steps": self.plain_steps,
             "converged": self.has_ended,
@@ -224,25 +158,20 @@ def momentum(k: int) -> tuple[float, float]:
 
 
 class Walk:
-    """Tables on the path: z = log x, the last two of them, and the number of plain steps that they represent."""
+    """Tables on the path: z = log x, the last two of them, and the number of plain steps that they represent.
 
-    def __init__(self, x: Floats) -> None:
-        self.inner = tuple(range(1, x.ndim)) if x.ndim > 1 else ()
+    A table has so many dimensions, of which the first are slots; those of folds stand along one more.
+    """
+
+    def __init__(self, x: Floats, dimensions: int) -> None:
+        self.inner = tuple(range(1, dimensions))
         self.k, self.time, self.before = 0, 0.0, 0.0
         self.totals = x.sum(axis=self.inner, keepdims=True)
         self.x, self.z = x, np.log(np.maximum(x, SMALLEST))
         self.last = self.z
 
-    @classmethod
-    def of_folds(cls, x: Floats) -> Walk:
-        """Start a walk of tables along the last dimension; each slot of each keeps its records."""
-        walk = cls(x)
-        walk.inner = tuple(range(1, x.ndim - 1))
-        walk.totals = x.sum(axis=walk.inner, keepdims=True)
-        return walk
-
     def advance(self, slope: Floats) -> None:
-        """Take one step; every slot (the first dimension) keeps its records."""
+        """Take one step along log a(x); every slot (the first dimension) keeps its records."""
         self.k += 1
         again, length = momentum(self.k)
         z = self.z + again * (self.z - self.last) + length * slope
@@ -253,169 +182,75 @@ class Walk:
     def settle(self) -> None:
         """Compute x from z, with the totals of the start; very small values are raised to a bound."""
         top = self.z.max(axis=self.inner, keepdims=True)
-        x = np.exp(np.maximum(self.z - top, LEAST))
+        x = np.exp(np.maximum(self.z - top, LOWEST))
         self.x = x * (self.totals / x.sum(axis=self.inner, keepdims=True))
         self.z = np.log(np.maximum(self.x, SMALLEST))
 
     def restart(self) -> None:
         """Go back to the table before the last step, and continue without momentum."""
-        self.back(self.last, self.before)
-
-    def back(self, z: Floats, time: float) -> None:
-        """Go back to an earlier table, and continue without momentum."""
-        self.z, self.k, self.time = z, 0, time
+        self.z, self.k, self.time = self.last, 0, self.before
         self.settle()
         self.last, self.before = self.z, self.time
 
 
-def flattens(curve: list[float], steps: list[int] | None = None) -> bool:
-    """Return whether the score stopped improving, or the expected further gain is small.
-
-    `steps` says at which steps the curve is known, if not at all of them.
-    """
-    at = np.array(steps if steps is not None else range(len(curve)))
-    if at[-1] < 2 * WINDOW:
+def flattens(curve: list[float]) -> bool:
+    """Return whether the score stopped improving, or the expected further gain is small."""
+    if len(curve) <= 2 * WINDOW:
         return False
-    apart = int(at[-1] - at[-2])
-    recent = at > at[-1] - max(PATIENCE, apart)
-    known = np.array(curve)
-    if known[recent].max() <= known[~recent].max():
+    if max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE]):
         return True
-    window = max(WINDOW, apart)
-    last, middle, early = np.interp([at[-1], at[-1] - window, at[-1] - 2 * window], at, known)
+    early, middle, last = curve[-1 - 2 * WINDOW], curve[-1 - WINDOW], curve[-1]
     first, second = middle - early, last - middle
     return bool(0 < second < first and second * second / (first - second) < ROOM / 4)
 
 
-class Trail:
-    """The tables on a walk, and the scores of held-out records at some of them."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.steps: list[int] = []
-        self.curve: list[float] = []
-        self.passed: dict[int, tuple[Floats, Floats, float, float, int]] = {}
-
-    def note(self, step: int, walk: Walk) -> None:
-        self.passed[step] = walk.x, walk.last, walk.time, walk.before, walk.k
-        while len(self.passed) > self.room:
-            del self.passed[min(self.passed)]
-
-    def score(self, step: int, value: float) -> None:
-        """Score the walk; drop tables before the last score that is far below the best."""
-        self.steps.append(step)
-        self.curve.append(value)
-        within = max(self.curve) - ROOM
-        first = next(i for i, one in enumerate(self.curve) if one >= within)
-        least = self.steps[max(first - 1, 0)]
-        self.passed = {i: one for i, one in self.passed.items() if i >= least}
-
-    def retreat(self, walk: Walk) -> int:
-        """Go back to the last evaluation and remove it; return its step."""
-        step = self.steps.pop()
-        self.curve.pop()
-        x, _, time, _, _ = self.passed[step]
-        walk.back(np.log(np.maximum(x, SMALLEST)), time)
-        self.passed = {i: one for i, one in self.passed.items() if i <= step}
-        return step
-
-    def best(self) -> int:
-        """Return the earliest step within half a nat of the best."""
-        among = sorted(self.passed)
-        scores = np.maximum(smooth(np.array(among), self.steps, self.curve), min(self.curve))
-        within = np.flatnonzero(scores >= max(float(scores.max()), *self.curve) - ROOM)
-        return among[int(within[0])] if within.size else among[-1]
-
-
-def smooth(at: NDArray[np.int64], steps: list[int], curve: list[float]) -> Floats:
-    """Interpolate a curve between known steps by cubics whose slopes are those of the parabola through the
-    neighbours."""
-    if len(steps) < 3:
-        return np.interp(at, steps, curve)
-    known, value = np.array(steps, np.float64), np.array(curve)
-    steep = np.gradient(value, known, edge_order=2)
-    right = np.clip(np.searchsorted(known, at), 1, len(known) - 1)
-    width = known[right] - known[right - 1]
-    t = (at - known[right - 1]) / width
-    low, high = value[right - 1], value[right]
-    bend = t * (1 - t) * width * ((1 - t) * steep[right - 1] - t * steep[right])
-    return np.asarray(low + (high - low) * t * t * (3 - 2 * t) + bend)
-
-
 def search(
-    records: Tuples,
-    held: Held,
-    outset: Outset,
-    rule: Stopping,
-    max_steps: int,
-    progress: Progress | None = None,
+    records: Tuples, held: Held, outset: Outset, rule: Stopping, max_steps: int, progress: Progress | None = None
 ) -> Course:
-    """Run EM from the start to the stop."""
-    start, folds, floor = outset.table, outset.folds, outset.floor
-    acc, score = outset.acc, outset.score
-    walk = Walk.of_folds(folds)
-    looks = Looks.of_folds(records, held)
-    trail = Trail(max(2, KEPT // folds.size))
-    curve, step = trail.curve, 0
+    """Run EM from the start to the earliest step within half a nat of the best, then as far on all records."""
+    walk, acc, score = Walk(outset.folds, len(records.shape)), outset.acc, outset.score
+    curve: list[float] = []
+    passed: dict[int, tuple[Floats, Floats, float, float, int]] = {}
     while True:
         if curve:
-            acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
+            acc, score = records.fold_pass(walk.x, held, outset.floor, scales(walk.x))
         if curve and not score > min(curve[0], curve[-1]) - (10 + 0.1 * (max(curve) - curve[0])) and walk.k > 1:
-            if step - trail.steps[-1] > 1:
-                step = trail.retreat(walk)
-                looks.close()
-            else:
-                walk.restart()
-            acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
-        trail.note(step, walk)
-        trail.score(step, score)
+            walk.restart()
+            acc, score = records.fold_pass(walk.x, held, outset.floor, scales(walk.x))
+        passed[len(curve)] = walk.x, walk.last, walk.time, walk.before, walk.k
+        curve.append(score)
+        within = max(curve) - ROOM
+        passed = {step: one for step, one in passed.items() if curve[step] >= within or step == len(curve) - 1}
+        while len(passed) > max(2, KEPT // walk.x.size):
+            del passed[min(passed)]
         if progress is not None:
             progress(len(curve), score)
-        if flattens(curve, trail.steps) or step + 1 >= max_steps:
+        if flattens(curve) or len(curve) >= max_steps:
             break
         if float(np.abs(walk.x * acc - walk.x).max()) <= rule.still:
             break
-        walk.advance(looks.seen(walk.x, acc))
-        step += 1
-        for _ in range(min(looks.apart, int(step * SPARSE), trail.room - 2, max_steps - 1 - step)):
-            trail.note(step, walk)
-            walk.advance(looks.between(walk.x))
-            step += 1
-    best = trail.best()
-    x, last, time, before, k = trail.passed[best]
-    onward = Walk(start if k == 0 else x.mean(axis=-1) * (start.sum() / x.mean(axis=-1).sum()))
-    onward.totals = start.sum(axis=onward.inner, keepdims=True)
-    onward.settle()
-    onward.k, onward.time, onward.before = k, time, before
-    onward.last = onward.z if k == 0 else np.log(np.maximum(np.exp(last).mean(axis=-1), SMALLEST))
-    table, passes = _as_far(records, onward, time * FOLDS / (FOLDS - 1), progress, len(curve), score)
-    distance = time * FOLDS / (FOLDS - 1) + 1
-    return Course(table, x, curve, trail.steps, best, distance, len(curve) + passes, step + 1 < max_steps)
-
-
-def _as_far(
-    records: Tuples, walk: Walk, time: float, progress: Progress | None, told: int, score: float
-) -> tuple[Floats, int]:
-    """Continue all records from where the folds stopped to a later time, then take one plain step; return also the
-    passes."""
-    passes, looks, left = 0, Looks.of_all(records), 0
-    while walk.time < time - 1e-9:
-        earlier, at = walk.z, walk.time
-        if left == 0:
-            walk.advance(looks.seen(walk.x, records.em_pass(walk.x)[0]))
-            passes, left = passes + 1, looks.apart
-        else:
-            walk.advance(looks.between(walk.x))
-            left -= 1
-        if walk.time > time:
-            walk.z = earlier + (time - at) / (walk.time - at) * (walk.z - earlier)
-            walk.time = time
-            walk.settle()
+        walk.advance(np.log(np.maximum(acc, SMALLEST)))
+    best = min((step for step in passed if curve[step] >= within), default=len(curve) - 1)
+    folds, last, time, before, k = passed[best]
+    onward = Walk(outset.table, len(records.shape))
+    if time > 0:
+        onward.z, onward.last = (np.log(np.maximum(x.mean(axis=-1), SMALLEST)) for x in (folds, np.exp(last)))
+        onward.settle()
+        onward.k, onward.time, onward.before = k, time, before
+    passes, time = len(curve) + 1, time * FOLDS / (FOLDS - 1)
+    while onward.time < time - 1e-9:
+        earlier, at = onward.z, onward.time
+        onward.advance(np.log(np.maximum(records.em_pass(onward.x)[0], SMALLEST)))
+        passes += 1
+        if onward.time > time:
+            onward.z = earlier + (time - at) / (onward.time - at) * (onward.z - earlier)
+            onward.settle()
         if progress is not None:
-            progress(told + passes, score)
+            progress(passes - 1, score)
     if progress is not None:
-        progress(told + passes + 1, score)
-    return walk.x * records.em_pass(walk.x)[0], passes + 1
+        progress(passes, score)
+    table = onward.x * records.em_pass(onward.x)[0]
+    return Course(table, folds, curve, best, time + 1, passes, len(curve) < max_steps)
 
 
 Margins = Mapping[tuple[int, ...], Floats]

@@ -53,8 +53,9 @@ from numpy.typing import NDArray
 
 from noren.designs.inversion import ClosedInversion, stretched
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import MAX_STEPS, Fit, converge
 from noren.estimates.counts.frame import Frame
+from noren.estimates.counts.held_out import DRAWN
+from noren.estimates.counts.tuples import Fit, converge
 
 LABELS = np.array(["exact", "linear", "fisher", "none", "hard", "posterior"])
 EXACT, LINEAR, FISHER, NONE, HARD, POSTERIOR = range(6)
@@ -119,7 +120,7 @@ def likelihood_maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
     split = frame.shape[0] > 1 and len(frame.decoys) == 1 and frame.decoys[0].design.threshold is not None
     if not split or frame.kept == 0:
         return found.table
-    return converge(frame, np.maximum(found.table, 1e-6), frame.stopping.tolerance, MAX_STEPS).table
+    return converge(frame.tuples, np.maximum(found.table, 1e-6), DRAWN.tolerance).table
 
 
 def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64] | None:

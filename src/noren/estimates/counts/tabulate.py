@@ -41,11 +41,12 @@ from noren.estimates.counts.estimators import (
     invert,
     prepare_shuffled,
 )
-from noren.estimates.counts.fit import MAX_STEPS, Fit, Progress, fit
+from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import Frame, common_length, prepare
 from noren.estimates.counts.grid import prepare_rows
 from noren.estimates.counts.intervals import narrowed, shrunk
 from noren.estimates.counts.rows import Reading, class_aware
+from noren.estimates.counts.tuples import MAX_STEPS, Fit, Progress
 
 NOT_BY_DESIGN = ("spread", "class-aware")
 BOUNDED_ESTIMATORS = ("likelihood", *NOT_BY_DESIGN)
@@ -340,7 +341,7 @@ def tabulate_bounded(
     else:
         used = [class_aware(reading) for reading in readings] if estimator == "class-aware" else readings
         grid = prepare_rows(used, progress, tolerance, max_steps)
-        found = fit(grid, progress, tolerance=tolerance, max_steps=max_steps)
+        found = grid.fit(max_steps, progress, tolerance)
         table = found.table if weights is None else grid.weighed(found.table, weights)
         counts, iterations = grid.sum_groups(table), found.iterations
         facts |= grid.facts | found.diagnostics | ({"work": float(grid.tuples.products.work)} if grid.hidden else {})

@@ -1,15 +1,22 @@
 """The distinct tuples of published cells, sorted and counted, and the sums over them that every estimator needs.
 
-Product sets of sorted tuples as sparse matrices, over which every step of EM sums.
+Product sets of sorted tuples as sparse matrices, over which every step of EM sums:
+
+    x_c <- sum_i x_c L_i(c) / sum_g x_g L_i(g),      L_i(c) = prod_j P(cell_ij | c_j)
+
+P(cell | value) is the design's for a drawn cell, 1 for a general value that covers the value (coarsening at random),
+c_g(v) / N_v for a group. To the maximum EM takes long steps: every third one extrapolates the path (SQUAREM, on
+logarithms).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,18 +70,6 @@ class Products:
         leaves, costs = [*leaves, float(len(self.ids))], [*costs, shared + len(self.ids)]
         depth = int(np.argmin(costs[: max(1, len(self.shape))])) if depth is None else depth
         return depth, costs[depth], leaves[depth]
-
-    def em_step(self, x: Floats, amounts: Floats) -> tuple[Floats, Floats]:
-        """Return sum_t amounts_t L_t(c) / (L_t . x) of every cell, and every tuple's L_t . x; x is (cells, 1)."""
-        sums = np.empty(len(self.ids))
-
-        def work(start: int, stop: int) -> tuple[Floats, float]:
-            own = self.block_sums(start, stop, x)
-            sums[start:stop] = own[:, 0]
-            share = np.where(own > 0, amounts[start:stop, None] / np.maximum(own, LEAST), 0.0)
-            return self.block_scatter(start, stop, np.maximum(share, 0.0)), 0.0
-
-        return self.add_blocks(work)[0].ravel(), sums
 
     def scatter(self, amounts: Floats) -> Floats:
         """Add every tuple's amount times its weights to the cells of its product set."""
@@ -261,14 +256,21 @@ class Tuples:
     ) -> tuple[Floats, Floats, float]:
         """Return sum_i L_i(c) / (L_i . x) over the records not held out, every tuple's L . x, and the log likelihood of
         the held-out ones, sum of log(scale L_i . x + floor_i)."""
-        left = self.counts if held is None else self.counts - held
-        table, sums = self.products.em_step(self._inner(x), left)
-        value = 0.0
+        products, flat = self.products, self._inner(x)
+        left, sums, value = self.counts if held is None else self.counts - held, np.empty(len(self)), 0.0
+
+        def work(start: int, stop: int) -> tuple[Floats, float]:
+            own = products.block_sums(start, stop, flat)
+            sums[start:stop] = own[:, 0]
+            share = np.where(own > 0, left[start:stop, None] / np.maximum(own, LEAST), 0.0)
+            return products.block_scatter(start, stop, np.maximum(share, 0.0)), 0.0
+
+        table = products.add_blocks(work)[0]
         if held is not None:
             rows = np.flatnonzero(held)
             chance = scale * sums[rows] + (0.0 if floor is None else floor[rows])
             value = float((held[rows] * np.log(np.maximum(chance, LEAST))).sum())
-        table = self._fold(table.reshape(self.products.shape), range(len(self.order)))
+        table = self._fold(table.reshape(products.shape), range(len(self.order)))
         return self._back(table), sums, value
 
     def fold_pass(
@@ -352,3 +354,80 @@ def _sorted(
     first = first_of(place)
     ids = np.stack([columns[i][first].astype(np.int32) for i in order], axis=1)
     return order, ids, place
+
+
+# ---------------------------------------------------------------------- EM to the maximum
+
+
+Progress = Callable[[int, float], None]
+LONGEST = 1e4
+LOWEST = -575.0
+"""Logarithm of the smallest cell a long step may leave, beside the largest: a denormal one would overflow the next."""
+MAX_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An estimated table, the number of iterations, and the stopping rule."""
+
+    table: Floats
+    iterations: int
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+    maximum: Floats | None = None
+    """Where the likelihood is largest, if the table was drawn away from there on purpose."""
+
+
+class Ascent:
+    """A walk of EM from x with long steps: `take` what a step makes of x until it has ended.
+
+    It ends when a step changes no cell by more than `tolerance`, or after `max_steps`. An extrapolation that lowers
+    the likelihood is taken back.
+    """
+
+    def __init__(self, x: Floats, tolerance: float, max_steps: int, progress: Progress | None = None) -> None:
+        self.x, self.tolerance, self.max_steps, self.progress = x, tolerance, max_steps, progress
+        self.total = x.sum()
+        self.best, self.fallback, self.change, self.steps = -np.inf, x, np.inf, 0
+        self.path: list[Floats] = []
+        self.has_ended = max_steps < 1
+
+    def take(self, following: Floats, value: float) -> None:
+        """Take an EM step: the table that follows x, and the log likelihood of x."""
+        self.steps += 1
+        self.has_ended = self.steps >= self.max_steps
+        if value < self.best - 1e-9 * abs(self.best):
+            self.x, self.path, self.best = self.fallback, [], -np.inf
+            return
+        self.best, self.change = value, float(np.abs(following - self.x).max())
+        self.path.append(np.log(np.maximum(self.x, 1e-300)))
+        self.x = following
+        if self.progress is not None:
+            self.progress(self.steps, self.change)
+        if self.change <= self.tolerance:
+            self.has_ended = True
+        elif len(self.path) == 3:
+            self._extrapolate()
+
+    def _extrapolate(self) -> None:
+        first, second = self.path[1] - self.path[0], self.path[2] - self.path[1]
+        weight = np.sqrt(self.x)  # cells on their way to zero move fastest on this scale and matter least
+        bend = float(np.linalg.norm(weight * (second - first)))
+        length = min(LONGEST, float(np.linalg.norm(weight * first)) / max(bend, 1e-300))
+        self.fallback = self.x
+        if length > 1:
+            x = self.path[0] + 2 * length * first + length**2 * (second - first)
+            x = np.exp(np.maximum(x - x.max(), LOWEST))
+            self.x = x * (self.total / x.sum())
+        self.path = []
+
+
+def converge(
+    records: Tuples, x: Floats, tolerance: float, max_steps: int = MAX_STEPS, progress: Progress | None = None
+) -> Fit:
+    """Iterate EM from x until a step changes no cell by more than `tolerance` records."""
+    walk = Ascent(x, tolerance, max_steps, progress)
+    while not walk.has_ended:
+        acc, sums, _ = records.em_pass(walk.x)
+        walk.take(walk.x * acc, float((records.counts * np.log(np.maximum(sums, LEAST))).sum()))
+    facts = {"stopping": "converged", "last_change": walk.change, "converged": walk.change <= tolerance}
+    return Fit(walk.x, walk.steps, facts)

@@ -275,13 +275,13 @@ def test_shared_sums_equal_the_whole_product() -> None:
     details = [Detail.of(reading) for reading in readings]
     found = grid.Grid.of([detail.at_report(detail.atoms.prior) for detail in details], 300)
     assert len(found.hidden) == 3
-    x = found.start(found.counts)
+    x = found.start(found.tuples.counts)
     ways = []
     usual = found.tuples.products
     for depth, threaded in product(range(4), (0.0, 1e9)):
         found.tuples.products = Products(usual.ids, usual.rows, usual.shape, depth)
         found.tuples.products.work = threaded
-        ways.append(np.concatenate([part.ravel() for part in found.em_pass(x)[:2]]))
+        ways.append(np.concatenate([part.ravel() for part in found.tuples.em_pass(x)[:2]]))
     for one, other in pairwise(ways):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 

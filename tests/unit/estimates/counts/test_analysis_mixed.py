@@ -87,7 +87,7 @@ def test_a_step_is_the_step_over_dense_likelihoods(world: World, name: str) -> N
     rows = [dense(axes[j])[:, values] for j, values in zip(grid.hidden, value_of, strict=True)]
     weight = np.einsum("ia,ib->iab", *rows) * x
     expected = (weight / weight.sum(axis=(1, 2), keepdims=True)).sum(axis=0)
-    found = x * grid.em_pass(x)[0]
+    found = x * grid.tuples.em_pass(x)[0]
     np.testing.assert_allclose(found[0], expected, rtol=1e-9)
 
 

@@ -16,15 +16,8 @@ from noren.designs.semantic.law import Inclusion
 from noren.errors import QueryError
 from noren.estimates.counts import intervals
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import (
-    ESTIMATORS,
-    SEMANTIC_ESTIMATORS,
-    SHUFFLED_ESTIMATORS,
-    bayes_step,
-    inclusion_of,
-    invert,
-    projected,
-)
+from noren.estimates.counts.bayes import bayes_step, inclusion_of
+from noren.estimates.counts.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS, SHUFFLED_ESTIMATORS, invert, projected
 from noren.estimates.counts.frame import prepare
 from noren.estimates.counts.tabulate import tabulate
 from noren.secret import Keystream

@@ -7,7 +7,7 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes, bayes_step, follow, inclusion_of
+from noren.estimates.counts.bayes import bayes, bayes_step, follow, inclusion_of
 from noren.estimates.counts.frame import prepare
 from noren.statements import SetCells
 from tests.oracles import estimators as oracle

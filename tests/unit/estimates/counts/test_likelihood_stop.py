@@ -6,8 +6,9 @@ import numpy as np
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import ascend, fit
+from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.tuples import Ascent
 from noren.secret import Keystream
 
 
@@ -38,12 +39,12 @@ def test_a_long_step_to_nothing_does_not_overflow() -> None:
     """A path along which one cell falls ever faster is extrapolated far below the smallest number."""
     least: list[float] = []
 
-    def step(x: np.ndarray) -> tuple[np.ndarray, float]:
-        least.append(float(x.min()))
-        following = x * np.array([1.0, 1e-30 if len(least) == 1 else 1e-29])
-        return following * (x.sum() / following.sum()), float(len(least))
-
-    x, _, _ = ascend(step, np.array([1.0, 1.0]), 1e-6, 8)
+    walk = Ascent(np.array([1.0, 1.0]), 1e-6, 8)
+    while not walk.has_ended:
+        least.append(float(walk.x.min()))
+        following = walk.x * np.array([1.0, 1e-30 if len(least) == 1 else 1e-29])
+        walk.take(following * (walk.x.sum() / following.sum()), float(len(least)))
+    x = walk.x
     assert np.isfinite(x).all()
     with np.errstate(all="raise"):
         assert np.isfinite(1 / np.array(least[3:4])).all(), "after the long step every cell can still be divided by"

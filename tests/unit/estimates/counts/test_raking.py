@@ -8,9 +8,9 @@ import pytest
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts import held_out
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import DRAWN, fit
+from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.held_out import by_held_out, flattens, folds_of, momentum, rake
+from noren.estimates.counts.held_out import DRAWN, by_held_out, flattens, folds_of, momentum, rake
 from noren.estimates.counts.tabulate import tabulate
 from noren.statements import SetCells
 

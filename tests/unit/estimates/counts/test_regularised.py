@@ -9,10 +9,9 @@ import pytest
 
 from noren.designs import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes
-from noren.estimates.counts.fit import fit
+from noren.estimates.counts.bayes import bayes
+from noren.estimates.counts.fit import fit, information, noise_share, prior_weights
 from noren.estimates.counts.frame import Frame, prepare
-from noren.estimates.counts.regularised import information, noise_share, prior_weights
 from noren.estimates.counts.tabulate import tabulate
 from noren.statements import SetCells
 

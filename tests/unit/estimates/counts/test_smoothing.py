@@ -9,9 +9,8 @@ import pytest
 
 from noren.designs import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import fit
+from noren.estimates.counts.fit import along_ranks, fit, smoothing_kernels
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.regularised import along_ranks, smoothing_kernels
 from noren.estimates.counts.tabulate import tabulate
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain
@@ -34,7 +33,7 @@ def ratios(shares: np.ndarray) -> np.ndarray:
     out = []
     for seed in range(10):
         axis, truth = ordered(seed, shares)
-        with patch("noren.estimates.counts.regularised.smoothing_kernels", return_value=[]):
+        with patch("noren.estimates.counts.fit.smoothing_kernels", return_value=[]):
             before = fit(prepare([axis])).table.ravel()
         after = fit(prepare([axis])).table.ravel()
         out.append(np.abs(after - truth).sum() / np.abs(before - truth).sum())
