@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Weights
-from noren.estimates.counts.held_out import COARSE, DRAWN, Outset, Stopping, folds_of, search
+from noren.estimates.counts.held_out import COARSE, DRAWN, Outset, Stopping, even_folds, folds_of, search
 from noren.estimates.counts.rows import Reading, distinct_rows, ranges, row_numbers, sum_by_label
 from noren.estimates.counts.tuples import Fit, Progress, Tuples, converge, identity
 from noren.statements import Likelihood
@@ -242,7 +242,8 @@ class Grid:
             return Fit(start, self.steps, self.facts)
         if self.is_single:  # the maximum is what the start says: it was estimated in full detail
             return Fit(start * self.tuples.em_pass(start)[0], self.steps, self.facts)
-        held = folds_of(counts, together=self.stopping.together)
+        even = self.stopping.is_even and self.stopping.together is None
+        held = even_folds(counts) if even else folds_of(counts, together=self.stopping.together)
         folds = np.stack([self.start(counts - one) for one in held.counts.T], axis=-1)
         rule = self.stopping if tolerance is None else replace(self.stopping, still=tolerance)
         found = search(self.tuples, held, Outset.of(self.tuples, held, start, folds), rule, max_steps, progress)

@@ -164,14 +164,14 @@ def test_general_values_and_groups_have_hard_bounds() -> None:
 
 
 def test_groups_keep_the_difference_between_exact_ones() -> None:
-    """Each release is off by a seventh of it, one standard deviation; the mean of four by half of that."""
+    """Releases show .83 of it on average, one standard deviation .26; the mean of nine is within five of its own."""
     frame = people(1_200)
     truth = dict(frame.group_by("sex").agg(pl.col("pay").mean()).iter_rows())
     found = []
-    for number in range(4):
+    for number in range(9):
         means = {row["sex"]: row["mean"] for row in grouped(number).mean("pay", by="sex")}
         found.append((means["M"] - means["F"]) / (truth["M"] - truth["F"]))
-    assert 0.45 < np.mean(found) < 1.4
+    assert 0.4 < np.mean(found) < 1.27
 
 
 def test_what_has_no_number_is_refused_with_a_way_out() -> None:
