@@ -26,7 +26,7 @@ from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.bayes import bayes
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import Frame, prepare
-from noren.estimates.counts.held_out import DRAWN, Sought, folds_of
+from noren.estimates.counts.held_out import DRAWN, folds_of, independent, single_columns
 from noren.estimates.counts.tuples import Fit
 from noren.secret import Keystream
 from reconstruction_census import SIZES, attributes
@@ -34,8 +34,8 @@ from reconstruction_census import SIZES, attributes
 
 def plain(frame: Frame) -> Fit:
     """EM from independence for as long as it predicts the held-out records better."""
-    tuples, start = frame.tuples, Sought.of(frame.tuples, DRAWN, 2000, None).independent()[0]
-    held = folds_of(tuples.counts).counts.T[:2]
+    tuples, every = frame.tuples, folds_of(frame.tuples.counts)
+    start, held = independent(single_columns(tuples, every, DRAWN.tolerance))[0], every.counts.T[:2]
     tables, steps, best, score = [start / start.sum()] * len(held), 0, 0, -np.inf
     while steps <= best + 5:
         passes = [

@@ -22,7 +22,7 @@ by asking for them. Tables with coarse columns start from their own estimates an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any, NamedTuple, TypeVar
@@ -302,99 +302,36 @@ def _named(margins: Margins) -> int:
     return 1 + max(j for kept in margins for j in kept)
 
 
-@dataclass(frozen=True)
-class Singles:
-    """The estimate of every single column, for all records or for folds."""
-
-    parts: Sequence[Floats]
-
-    @classmethod
-    def fitted(cls, tuples: Tuples, margins: Sequence[Floats], tolerance: float) -> Singles:
-        """Estimate the columns if set s of entry j occurs margins[j][s] times."""
-        total, parts = margins[0].sum(), [margins[0]]
-        for rows, d, counts in zip(tuples.rows[1:], tuples.shape[1:], margins[1:], strict=True):
-            one = Tuples.single(rows, d, counts)
-            found = converge(one, np.full(one.shape, total / d), tolerance, MAX_MARGIN_STEPS).table[0]
-            parts.append(found * (total / max(found.sum(), 1e-300)))
-        return cls(parts)
-
-    def product(self, kept: Sequence[int] | None = None) -> Floats:
-        """Return the table of independent columns; dropped entries have one value."""
-        table = np.ones(())
-        for j, part in enumerate(self.parts):
-            shares = part / max(part.sum(), 1e-300)
-            table = table[..., None] * (shares if kept is None or j in kept else np.ones(1))
-        return np.asarray(table * self.parts[0].sum())
-
-
 def each(work: Callable[[Item], Made], items: Sequence[Item], tuples: int) -> list[Made]:
     """Apply the work to every item, in order; in parallel for many tuples, with identical results."""
     return side_by_side(work, items) if tuples >= MANY else [work(item) for item in items]
 
 
-def _counted(place: NDArray[np.int64], counts: Floats, size: int) -> Floats:
-    return np.bincount(place, counts, size).astype(np.float64)
+def single_columns(tuples: Tuples, held: Held, tolerance: float) -> list[Floats]:
+    """Return the estimate of every entry of the tuples by itself, as (values, 1 + folds) arrays: of all records, then
+    of those that each fold does not hold out."""
+
+    def estimate(j: int) -> Floats:
+        at, size = tuples.codes(j), len(tuples.rows[j])
+        every = np.bincount(at, tuples.counts, size).astype(np.float64)
+        counts = np.column_stack([every, every[:, None] - held.gathered(at, size)])
+        return counts if j == 0 else np.stack([alone(j, one) for one in counts.T], axis=-1)
+
+    def alone(j: int, counts: Floats) -> Floats:
+        one, total = Tuples.single(tuples.rows[j], tuples.shape[j], counts), counts.sum()
+        found = converge(one, np.full(one.shape, total / one.shape[1]), tolerance, MAX_MARGIN_STEPS).table[0]
+        return np.asarray(found * (total / max(found.sum(), 1e-300)))
+
+    return each(estimate, range(len(tuples.shape)), len(tuples))
 
 
-@dataclass(frozen=True)
-class Sought:
-    """The records of a table, their folds, and the estimates of its single columns."""
-
-    tuples: Tuples
-    held: Held
-    singles: Singles
-    by_fold: Sequence[Singles]
-    rule: Stopping
-    max_steps: int
-    progress: Progress | None
-
-    @classmethod
-    def of(cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None) -> Sought:
-        counts, held = tuples.counts, folds_of(tuples.counts, tuples.weighed)
-
-        def margins(j: int) -> tuple[Floats, Floats]:
-            at, size = tuples.codes(j), len(tuples.rows[j])
-            return _counted(at, counts, size), held.gathered(at, size).astype(np.float64)
-
-        every, out = zip(*each(margins, range(len(tuples.shape)), len(tuples)), strict=True)
-        singles = Singles.fitted(tuples, every, rule.tolerance)
-
-        def without(fold: int) -> Singles:
-            rest = [m - h[:, fold] for m, h in zip(every, out, strict=True)]
-            return Singles.fitted(tuples, rest, rule.tolerance)
-
-        by_fold = each(without, range(held.counts.shape[1]), len(tuples))
-        return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
-
-    @property
-    def columns(self) -> list[int]:
-        """Return the entries of the tuples that have more than one value."""
-        return [j for j, size in enumerate(self.tuples.shape) if size > 1]
-
-    def independent(self) -> tuple[Floats, Floats]:
-        """Return the start tables of all records and of the folds."""
-        return self.singles.product(), np.stack([one.product() for one in self.by_fold], axis=-1)
-
-    def outset(self, start: Floats, folds: Floats) -> Outset:
-        return Outset.of(self.tuples, self.held, start, folds)
-
-    def searched(self, outset: Outset) -> Course:
-        """Where EM stops."""
-        return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
-
-    def pair(self, kept: tuple[int, int]) -> Sought:
-        """Return the same records with only two of their entries."""
-        part, place = self.tuples.part(kept)
-        held = Held(self.held.gathered(place, len(part)))
-        singles, by_fold = _kept(self.singles, kept), [_kept(one, kept) for one in self.by_fold]
-        return replace(self, tuples=part, held=held, singles=singles, by_fold=by_fold)
-
-
-def _kept(singles: Singles, kept: Sequence[int]) -> Singles:
-    """Select some entries; without the slot's entry, all records are in one slot."""
-    total = singles.parts[0].sum(keepdims=True)
-    parts = [singles.parts[j] for j in kept if j > 0]
-    return Singles([singles.parts[0] if 0 in kept else total, *parts])
+def independent(singles: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the table of independent columns for all records, and those of the folds along the last dimension."""
+    out = np.ones(singles[0].shape[1])
+    for part in singles:
+        out = out[..., None, :] * (part / np.maximum(part.sum(axis=0), 1e-300))
+    out = out * singles[0].sum(axis=0)
+    return np.ascontiguousarray(out[..., 0]), np.ascontiguousarray(out[..., 1:])
 
 
 def by_held_out(
@@ -409,27 +346,25 @@ def by_held_out(
 
     `answers` are what single columns asked for alone give, where that is not their maximum.
     """
-    sought = Sought.of(tuples, rule, max_steps, progress)
-    columns = sought.columns
-    margins: dict[tuple[int, ...], Floats] = {
-        (j,): (answers or {}).get(j, sought.singles.parts[j]) for j in columns[::-1]
-    }
+    held = folds_of(tuples.counts, tuples.weighed)
+    singles = single_columns(tuples, held, rule.tolerance)
+    columns = [j for j, size in enumerate(tuples.shape) if size > 1]
+    margins: dict[tuple[int, ...], Floats] = {(j,): (answers or {}).get(j, singles[j][:, 0]) for j in columns[::-1]}
+    outset = Outset.of(tuples, held, *independent(singles))
     facts: dict[str, object] = {"start": "independence"}
     passes, pair_steps = 0, dict[tuple[int, ...], float]()
-    if not (3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS):
-        outset = sought.outset(*sought.independent())
-    else:
+
+    def search_pair(kept: tuple[int, int]) -> Course:
+        part, place = tuples.part(kept)
+        out = Held(held.gathered(place, len(part)))
+        slots = singles[0] if 0 in kept else singles[0].sum(axis=0, keepdims=True)
+        few = [slots, *(singles[j] for j in kept if j > 0)]
+        return search(part, out, Outset.of(part, out, *independent(few)), rule, max_steps, progress)
+
+    if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
         wanted = list(reversed(list(combinations(columns, 2))))  # slots last: their records are known
         longest_first = sorted(wanted, key=lambda kept: -prod(tuples.shape[j] for j in kept))
-
-        def begun(kept: tuple[int, ...]) -> Any:
-            part = sought if len(kept) > 2 else sought.pair((kept[0], kept[1]))
-            start = part.outset(*part.independent())
-            return start if len(kept) > 2 else part.searched(start)
-
-        work = [*longest_first, tuple(columns)]
-        done = dict(zip(work, each(begun, work, len(tuples)), strict=True))
-        outset = done[tuple(columns)]
+        done = dict(zip(longest_first, each(search_pair, longest_first, len(tuples)), strict=True))
         pairs: dict[tuple[int, ...], Floats] = {}
         of_folds: dict[tuple[int, ...], Floats] = {}
         for kept in wanted:
@@ -439,12 +374,12 @@ def by_held_out(
             pairs[kept] = rake(table, {(i,): margins[kept[i],] for i in (1, 0)})
             passes += found.passes
             pair_steps[kept] = found.plain_steps
-        raked = sought.outset(rake(outset.table, pairs), rake(outset.folds, of_folds))
+        raked = Outset.of(tuples, held, rake(outset.table, pairs), rake(outset.folds, of_folds))
         margins = pairs
         if raked.score > outset.score:
             outset = raked
             facts["start"] = "pairs of columns"
-    found = sought.searched(outset)
-    facts |= found.facts(sought.held)
+    found = search(tuples, held, outset, rule, max_steps, progress)
+    facts |= found.facts(held)
     facts["pair_steps"] = pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {})
     return Fit(rake(found.table, margins), passes + found.passes, facts)

@@ -8,7 +8,16 @@ import pytest
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.held_out import DRAWN, ROOM, Held, Outset, Sought, folds_of, search
+from noren.estimates.counts.held_out import (
+    DRAWN,
+    ROOM,
+    Held,
+    Outset,
+    folds_of,
+    independent,
+    search,
+    single_columns,
+)
 from noren.estimates.counts.tuples import Tuples
 from noren.statements import SetCells
 
@@ -31,7 +40,7 @@ def records() -> Tuples:
 
 def test_a_walk_stops_at_the_earliest_step_within_half_a_nat_of_the_best(records: Tuples) -> None:
     held = folds_of(records.counts)
-    outset = Outset.of(records, held, *Sought.of(records, DRAWN, 2000, None).independent())
+    outset = Outset.of(records, held, *independent(single_columns(records, held, DRAWN.tolerance)))
     found = search(records, held, outset, DRAWN, 2000)
     near = [step for step, score in enumerate(found.curve) if score >= max(found.curve) - ROOM]
     assert 0 < found.best == near[0] < len(found.curve) - 1
@@ -48,7 +57,7 @@ def test_no_fold_sees_its_held_out_records(records: Tuples) -> None:
 
 def test_all_records_go_on_as_four_thirds_ask_for_and_take_a_plain_step(records: Tuples) -> None:
     held = folds_of(records.counts)
-    outset = Outset.of(records, held, *Sought.of(records, DRAWN, 2000, None).independent())
+    outset = Outset.of(records, held, *independent(single_columns(records, held, DRAWN.tolerance)))
     found = search(records, held, outset, DRAWN, 2000)
     once = search(records, held, outset, DRAWN, 1)
     assert once.best == 0
