@@ -90,7 +90,7 @@ def test_a_source_is_a_function_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def even(frame: Frame, **_: Any) -> Fit:
     """Every value as often as any other."""
-    counts = frame.inclusions()
+    counts = frame.inclusions
     return Fit(np.full_like(counts, frame.records.sum() / counts.size), 0)
 
 

@@ -29,7 +29,7 @@ def em(frame, x):
 
 def test_inclusion_counts(frame):
     # equation 17
-    np.testing.assert_array_equal(frame.inclusions()[0], [3, 3, 2])
+    np.testing.assert_array_equal(frame.inclusions[0], [3, 3, 2])
 
 
 def test_linear(frame):
@@ -57,7 +57,7 @@ def test_em_limit(frame):
 
 def test_bayes_after_one_iteration(frame):
     # equations 26 and 27: (84/55, 84/55, 52/55), computed exactly by hand
-    w = frame.inclusions()
+    w = frame.inclusions
     np.testing.assert_allclose(bayes_step(inclusion_of(frame), w, w)[0] / 2, [84 / 55, 84 / 55, 52 / 55])
     found = bayes(frame)
     assert found.iterations == 1  # no cell moved by one
@@ -68,7 +68,7 @@ def test_bayes_stops_before_the_division():
     # 15 times the records: the first step moves the third cell by 2 * 15 * 3/55 = 1.64, and by half of that, which is
     # below one, after the division. Exactly by hand.
     frame = prepare([Axis.drawn("v", SetCells.from_codes(3, np.tile(SETS, (15, 1))), DecoyDesign(d=3, eta=2))])
-    w = frame.inclusions()
+    w = frame.inclusions
     moved = bayes_step(inclusion_of(frame), w, w) - w
     np.testing.assert_allclose(moved[0], [90 / 110, 90 / 110, -90 / 55])
     found = bayes(frame)

@@ -70,7 +70,7 @@ def ways(request):
 @given(releases(exact=True))
 def test_inclusion_counts(release):
     frame = prepare(axes_of(*release))
-    np.testing.assert_allclose(frame.place(frame.inclusions()), oracle.inclusion_counts(*release))
+    np.testing.assert_allclose(frame.place(frame.inclusions), oracle.inclusion_counts(*release))
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,7 +106,7 @@ def test_held_out_records_are_scored_and_do_not_teach(release, data):
 def test_linear_equals_the_full_matrix(release):
     designs, records = release
     frame = prepare(axes_of(designs, records))
-    found = frame.place(invert(frame, frame.inclusions()))
+    found = frame.place(invert(frame, frame.inclusions))
     np.testing.assert_allclose(found, oracle.linear(designs, records), rtol=1e-8, atol=1e-8)
     assert found.sum() == pytest.approx(len(records))
 
@@ -117,7 +117,7 @@ def test_bayes_step_equals_equation_26(release):
     designs, records = release
     frame = prepare(axes_of(designs, records))
     w, x = oracle.inclusion_counts(designs, records), table_for(designs)
-    inner = bayes_step(inclusion_of(frame), as_frame(designs, x, frame), frame.inclusions())
+    inner = bayes_step(inclusion_of(frame), as_frame(designs, x, frame), frame.inclusions)
     expected = as_frame(designs, oracle.bayes_step(designs, w, x), frame)
     np.testing.assert_allclose(inner, expected, rtol=1e-9, atol=1e-12)
 

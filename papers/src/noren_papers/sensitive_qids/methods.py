@@ -129,7 +129,7 @@ def spread(columns: Sequence[Groups]) -> NDArray[np.float64]:
                 axes.append(Axis.drawn(f"{j}", SetCells(d, masks[j][group_of]), DecoyDesign(d=d, eta=eta)))
         if axes:
             frame = prepare(axes)
-            found = frame.place(frame.inclusions())
+            found = frame.place(frame.inclusions)
         else:
             found = np.array(float(len(rows)))
         out += found.reshape(shape) / width

@@ -159,7 +159,7 @@ def _estimate(
 ) -> tuple[NDArray[np.float64], int]:
     frame = prepare([Axis.drawn(name, sets[name], plans[name]) for name in names])
     if series == PROPOSAL:
-        return as_written(frame.place(frame.inclusions()), [plans[name] for name in names], errors.EPS)
+        return as_written(frame.place(frame.inclusions), [plans[name] for name in names], errors.EPS)
     estimator = {VALUE_ADDING: "value-adding", FACTORED: "bayes", OURS: "likelihood"}[series]
     fit = ESTIMATORS[estimator](frame, progress=None, eps=errors.EPS)
     return frame.place(fit.table), fit.iterations

@@ -32,7 +32,7 @@ def bayes(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -
     The change is that of equation 26, before the division. That takes thousands of steps and more, so their path is
     followed in leaps: `iterations` counts applications of the equation, `plain_steps` the steps they stand for.
     """
-    w = frame.inclusions()
+    w = frame.inclusions
     divisor = float(prod(axis.design.eta for axis in frame.decoys))
     inclusion = inclusion_of(frame)
     found = follow(lambda x: bayes_step(inclusion, x, w), w, eps, MAX_BAYES_STEPS, progress)

@@ -55,7 +55,7 @@ def value_adding(frame: Frame, *, progress: Progress | None = None, eps: float =
 
     Fast and biased towards uniform. Within each exact slot N is the slot's records.
     """
-    w = frame.inclusions()
+    w = frame.inclusions
     designs = [axis.design for axis in frame.decoys]
     hit = prod(design.p_true for design in designs)
     inside, cells = prod(design.eta for design in designs), prod(design.d for design in designs)
@@ -67,7 +67,7 @@ def value_adding(frame: Frame, *, progress: Progress | None = None, eps: float =
 def linear(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -> Fit:
     """Invert the inclusion probabilities axis by axis, which is unbiased for every cell and sum: (Po J + (Pt - Po) I)
     for uniform decoys, the design's own matrix for semantic ones."""
-    return Fit(invert(frame, frame.inclusions()), 0)
+    return Fit(invert(frame, frame.inclusions), 0)
 
 
 def invert(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,20 +108,20 @@ def semantic_linear(frame: Frame, *, progress: Progress | None = None, eps: floa
     Biased wherever equation 2 is not the design's inclusion matrix (the simple design with l > 2).
     """
     matrix = equation_2(_semantic(frame))
-    table = np.asarray(np.linalg.solve(matrix.T, frame.inclusions().T).T, np.float64)
+    table = np.asarray(np.linalg.solve(matrix.T, frame.inclusions.T).T, np.float64)
     return Fit(table, 0, {"equation_2_condition": float(np.linalg.cond(matrix))})
 
 
 def share(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -> Fit:
     """Equation 20: every member of a set is the true one with probability 1/l."""
-    return Fit(frame.inclusions() / _semantic(frame).eta, 0)
+    return Fit(frame.inclusions / _semantic(frame).eta, 0)
 
 
 def uniform_linear(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -> Fit:
     """Equations 21 and 22: linear inversion as if decoys were any other value, whatever the distance."""
     design = _semantic(frame)
     q = (design.eta - 1) / (design.d - 1)
-    return Fit((frame.inclusions() - q * frame.records[:, None]) / (1 - q), 0)
+    return Fit((frame.inclusions - q * frame.records[:, None]) / (1 - q), 0)
 
 
 def _semantic(frame: Frame) -> SemanticDesign:
@@ -176,6 +176,7 @@ class ShuffledFrame(Frame):
         """Return the number of records of every slot; not a whole number if rows were filtered."""
         return np.asarray(self.omega.reshape(len(self.slots), -1).sum(axis=1) / self.l)
 
+    @cached_property
     def inclusions(self) -> NDArray[np.float64]:
         """Return omega: how often each value occurs in each slot."""
         return self.omega

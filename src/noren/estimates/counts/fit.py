@@ -76,24 +76,19 @@ def fit(
 ) -> Fit:
     """Return the likelihood estimate; with a tolerance its maximum, without regularisation."""
     if not frame.decoys:
-        return Fit(frame.inclusions(), 0, {"stopping": "nothing to estimate"})
+        return Fit(frame.inclusions, 0, {"stopping": "nothing to estimate"})
     if frame.kept == 0:
         return Fit(np.zeros(frame.shape), 0, {"stopping": "no records"})
     rule = DRAWN if tolerance is None else replace(DRAWN, tolerance=tolerance, still=tolerance)
     if not frame.is_single:
-        answers = _singly(frame) if tolerance is None else {}
+        alone = [prepare([axis], frame.survey) for axis in frame.decoys] if tolerance is None else []
+        whole = [j for j, one in enumerate(alone) if one.kept == frame.kept]
+        found = each(fit, [alone[j] for j in whole], len(frame.tuples))
+        answers = {j + 1: one.table[0] for j, one in zip(whole, found, strict=True)}
         return by_held_out(frame.tuples, rule, progress, max_steps, answers)
     start = np.full(frame.shape, frame.kept / frame.shape[1])
-    found = converge(frame.tuples, start, rule.tolerance, max_steps, progress)
-    return regularised(frame, found) if tolerance is None and frame.survey is None else found
-
-
-def _singly(frame: Frame) -> dict[int, Floats]:
-    """Return the estimate of every drawn column asked for alone, by its position in the table."""
-    alone = [prepare([axis], frame.survey) for axis in frame.decoys]
-    whole = [j for j, one in enumerate(alone) if one.kept == frame.kept]
-    found = each(fit, [alone[j] for j in whole], len(frame.tuples))
-    return {j + 1: one.table[0] for j, one in zip(whole, found, strict=True)}
+    top = converge(frame.tuples, start, rule.tolerance, max_steps, progress)
+    return regularised(frame, top) if tolerance is None and frame.survey is None else top
 
 
 def regularised(frame: Frame, found: Fit) -> Fit:
@@ -147,7 +142,7 @@ def noise_share(frame: Frame, axis: Axis) -> float | None:
     even = np.full(frame.shape, n / d)
     scoring = axis.design.inversion.scoring(Groups(np.arange(d, dtype=np.int64), d, is_identity=True))
     variance = float((scoring.second_moments(even, 1) - even).sum())
-    distance = float(np.square(axis.design.inversion.invert(frame.inclusions(), 1) - even).sum())
+    distance = float(np.square(axis.design.inversion.invert(frame.inclusions, 1) - even).sum())
     found, spread = max(distance - variance, 0.0), variance * float(np.sqrt(2 / (d - 1)))
     usual = n**2 * (d - 1) / (d * (d + 1))
     weight = spread**2 / (spread**2 + (WIDE * usual) ** 2)

@@ -83,12 +83,9 @@ class Frame:
         """Return the number of records of every slot."""
         return np.bincount(self.slot_of, self.each, minlength=len(self.slots)).astype(np.float64)
 
+    @cached_property
     def inclusions(self) -> NDArray[np.float64]:
         """Return w_c: the number of records whose product sets contain cell c (equation 17)."""
-        return self._inclusions
-
-    @cached_property
-    def _inclusions(self) -> NDArray[np.float64]:
         listed = [Likelihood(r.bounds, r.value, np.ones(len(r.value))) for r in (axis.rows for axis in self.decoys)]
         return self.tuples.count(listed, self.shape[1:])
 

@@ -317,7 +317,7 @@ def narrowed(frame: Frame, found: Interval, centre: Floats, x: Floats, level: fl
 
 def _most(frame: Frame, x: Floats, z: float) -> Floats:
     """Return the upper ends that single columns and pairs imply for their cells, over (slot, groups)."""
-    w, most = frame.inclusions(), np.full((1,) * (len(frame.decoys) + 1), np.inf)
+    w, most = frame.inclusions, np.full((1,) * (len(frame.decoys) + 1), np.inf)
     places = range(len(frame.decoys))
     for size in range(1, min(MOST_MARGIN, len(frame.decoys) - 1) + 1):
         for kept in combinations(places, size):
@@ -363,7 +363,7 @@ def shrunk(
     `steps` says how many plain steps of EM made each pair of the table's dimensions.
     """
     out = {}
-    w = frame.inclusions() if len(frame.decoys) > 1 else None
+    w = frame.inclusions if len(frame.decoys) > 1 else None
     effect = 1.0 if frame.survey is None else frame.survey.design_effect
     for pair in combinations(range(len(frame.decoys)), 2):
         axes = [frame.decoys[j] for j in pair]

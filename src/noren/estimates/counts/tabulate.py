@@ -221,7 +221,7 @@ def _with_intervals(
     """Sum a fitted table into the reported groups, add intervals, and arrange both over the axes."""
     given: Any = {"level": level, "population": population, "inflation": inflation}
     counts = frame.sum_groups(fitted.table)
-    w = frame.inclusions() if frame.decoys else fitted.table
+    w = frame.inclusions if frame.decoys else fitted.table
     centre = intervals.linear_scores(frame, w)
     if estimator == "likelihood":
         maximum = intervals.likelihood_maximum(frame, fitted)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from noren.estimates.counts.held_out import Held
 
+    Work = Callable[[slice, Sequence[csr_array]], tuple[NDArray[np.float64], float]]
+
 
 Floats = NDArray[np.float64]
 BLOCKS = 4  # of large tables: a fixed number, so that sums do not depend on the machine
@@ -73,34 +75,20 @@ class Products:
 
     def scatter(self, amounts: Floats) -> Floats:
         """Add every tuple's amount times its weights to the cells of its product set."""
-        return self.add_blocks(lambda a, b: (self.block_scatter(a, b, amounts[a:b, None]), 0.0))[0].ravel()
+        return self.add_blocks(lambda rows, through: (sum_cells(through, amounts[rows, None]), 0.0))[0].ravel()
 
-    def add_blocks(self, work: Callable[[int, int], tuple[Floats, float]], lanes: int = 1) -> tuple[Floats, float]:
-        """Sum the results of the work over blocks of tuples: a table (cells, lanes) and a number."""
+    def add_blocks(self, work: Work, lanes: int = 1) -> tuple[Floats, float]:
+        """Sum what the work makes of blocks of tuples and their matrices: a table (cells, lanes) and a number."""
         table, value = np.zeros((prod(self.shape), lanes)), 0.0
         blocks = self._blocks(lanes)
         if len(blocks) == 1:
-            return work(*blocks[0])
+            return work(slice(*blocks[0]), self.matrices(*blocks[0]))
         step = BLOCKS if table.size * BLOCKS <= PRIVATE_CELLS else 1
         for first in range(0, len(blocks), step):
-            for part, score in side_by_side(lambda block: work(*block), blocks[first : first + step]):
+            some = blocks[first : first + step]
+            for part, score in side_by_side(lambda block: work(slice(*block), self.matrices(*block)), some):
                 table, value = table + part, value + score
         return table, value
-
-    def block_sums(self, start: int, stop: int, x: Floats) -> Floats:
-        """Return a (tuples, lanes) array: the weighted sums of a table (cells, lanes) over the product sets of a
-        block."""
-        for matrix in self.matrices(start, stop):
-            x = matrix @ x.reshape(matrix.shape[1], -1)
-        return np.asarray(x)
-
-    def block_scatter(self, start: int, stop: int, amounts: Floats) -> Floats:
-        """Return a (cells, lanes) array: the contributions of the tuples of a block to the cells of their product
-        sets."""
-        table = amounts
-        for matrix in reversed(self.matrices(start, stop)):
-            table = matrix.T @ table.reshape(matrix.shape[0], -1)
-        return np.asarray(table.reshape(-1, amounts.shape[1]))
 
     def _blocks(self, lanes: int) -> list[tuple[int, int]]:
         """Return where the tuples are cut, so that memory stays small and threads have work."""
@@ -144,6 +132,21 @@ class Products:
         if self.entries <= KEPT_ENTRIES:
             self._kept[start, stop] = out
         return out
+
+
+def sum_products(through: Sequence[csr_array], x: Floats) -> Floats:
+    """Return a (tuples, lanes) array: the weighted sums of a table (cells, lanes) over the product sets of a block."""
+    for matrix in through:
+        x = matrix @ x.reshape(matrix.shape[1], -1)
+    return np.asarray(x)
+
+
+def sum_cells(through: Sequence[csr_array], amounts: Floats) -> Floats:
+    """Return a (cells, lanes) array: the contributions of the tuples of a block to the cells of their product sets."""
+    table = amounts
+    for matrix in reversed(through):
+        table = matrix.T @ table.reshape(matrix.shape[0], -1)
+    return np.asarray(table.reshape(-1, amounts.shape[1]))
 
 
 class Weighed(NamedTuple):
@@ -259,11 +262,11 @@ class Tuples:
         products, flat = self.products, self._inner(x)
         left, sums, value = self.counts if held is None else self.counts - held, np.empty(len(self)), 0.0
 
-        def work(start: int, stop: int) -> tuple[Floats, float]:
-            own = products.block_sums(start, stop, flat)
-            sums[start:stop] = own[:, 0]
-            share = np.where(own > 0, left[start:stop, None] / np.maximum(own, LEAST), 0.0)
-            return products.block_scatter(start, stop, np.maximum(share, 0.0)), 0.0
+        def work(rows: slice, through: Sequence[csr_array]) -> tuple[Floats, float]:
+            own = sum_products(through, flat)
+            sums[rows] = own[:, 0]
+            share = np.where(own > 0, left[rows, None] / np.maximum(own, LEAST), 0.0)
+            return sum_cells(through, np.maximum(share, 0.0)), 0.0
 
         table = products.add_blocks(work)[0]
         if held is not None:
@@ -280,14 +283,14 @@ class Tuples:
         records together, and 0 if no floor is given."""
         products, lanes, flat = self.products, x.shape[-1], self._inner(x)
 
-        def work(start: int, stop: int) -> tuple[NDArray, float]:
-            own, out, score = products.block_sums(start, stop, flat), held.counts[start:stop], 0.0
+        def work(block: slice, through: Sequence[csr_array]) -> tuple[Floats, float]:
+            own, out, score = sum_products(through, flat), held.counts[block], 0.0
             if floor is not None and scale is not None:
                 rows, folds = np.nonzero(out)
-                chance = scale[folds] * own[rows, folds] + floor[start:stop][rows]
+                chance = scale[folds] * own[rows, folds] + floor[block][rows]
                 score = float((out[rows, folds] * np.log(np.maximum(chance, LEAST))).sum())
-            share = (self.counts[start:stop, None] - out) / np.maximum(own, LEAST)
-            return products.block_scatter(start, stop, share), score
+            share = (self.counts[block, None] - out) / np.maximum(own, LEAST)
+            return sum_cells(through, share), score
 
         table, value = products.add_blocks(work, lanes)
         table = self._fold(table.reshape(*products.shape, lanes), range(len(self.order)))

@@ -76,7 +76,7 @@ def test_only_exact_combinations_that_occur_are_kept():
     job = Axis.drawn("job", sets(3, [[0, 1], [0, 1], [1, 2]]), DecoyDesign(d=3, eta=2))
     frame = prepare([job, zips])
     assert frame.shape == (2, 3)
-    table = frame.place(frame.inclusions())
+    table = frame.place(frame.inclusions)
     assert table.shape == (3, 1000)
     assert table[:, 7].tolist() == [2, 2, 0]
     assert table[:, 900].tolist() == [0, 1, 1]
@@ -88,7 +88,7 @@ def test_uncounted_exact_values_leave_the_table():
     job = Axis.drawn("job", sets(3, [[0, 1], [0, 2], [1, 2]]), DecoyDesign(d=3, eta=2))
     frame = prepare([sex, job])
     assert (frame.n, frame.kept) == (3, 2)
-    assert frame.place(frame.inclusions()).tolist() == [[1, 1, 2]]
+    assert frame.place(frame.inclusions).tolist() == [[1, 1, 2]]
 
 
 def test_a_domain_beyond_bit_masks_gives_the_same_as_one_within():
@@ -96,7 +96,7 @@ def test_a_domain_beyond_bit_masks_gives_the_same_as_one_within():
     rows = np.array([rng.choice(40, 3, replace=False) for _ in range(300)])
     narrow = tabulate([Axis.drawn("a", sets(40, rows), DecoyDesign(d=40, eta=3))], "linear")
     frame = prepare([Axis.drawn("a", sets(70, rows), DecoyDesign(d=70, eta=3))])
-    w = frame.inclusions()[0]
+    w = frame.inclusions[0]
     assert w[40:].sum() == 0
     wide = tabulate([Axis.drawn("a", sets(70, rows), DecoyDesign(d=70, eta=3))], "linear")
     np.testing.assert_allclose(w[:40], np.bincount(rows.ravel(), minlength=40))

@@ -131,7 +131,7 @@ def test_mixed_linear_and_bayes_equal_the_full_matrix(mixed):
     full = np.ones((1, 1))
     for axis in axes:
         full = np.kron(full, inclusion_matrix(axis))
-    w = frame.inclusions()
+    w = frame.inclusions
     np.testing.assert_allclose(invert(frame, w).ravel(), np.linalg.solve(full.T, w.ravel()), atol=1e-7)
     np.testing.assert_allclose(tabulate(axes, "linear").counts.sum(), 300)
     start = x + 1.0

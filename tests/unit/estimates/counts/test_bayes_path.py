@@ -36,7 +36,7 @@ def released(rng, n, shape, eta, p=1.0):
 def test_the_stop_is_that_of_plain_steps(shape, eta, p, eps):
     n = 6000
     frame = released(np.random.default_rng(5), n, shape, eta, p)
-    expected, steps = oracle.bayes([(d, eta, p) for d in shape], frame.inclusions()[0], eps)
+    expected, steps = oracle.bayes([(d, eta, p) for d in shape], frame.inclusions[0], eps)
     found = bayes(frame, eps=eps)
     assert np.abs(found.table[0] - expected).sum() < 0.004 * n
     assert found.diagnostics["plain_steps"] == pytest.approx(steps, rel=0.05, abs=1)
@@ -62,7 +62,7 @@ def test_it_goes_on_where_the_change_after_the_division_was_small_already():
     np.add.at(truth, tuple(codes), 1)
     axes = [published(rng, f"c{j}", code, 14, 10) for j, code in enumerate(codes)]
     frame = prepare(axes)
-    w = frame.inclusions()
+    w = frame.inclusions
     first, found = bayes_step(inclusion_of(frame), w, w), bayes(frame)
     assert np.abs(first - w).max() / 100 < 1
     errors = [np.abs(table[0] - truth).sum() / n for table in (first / 100, found.table)]
@@ -80,7 +80,7 @@ def test_empty_cells_stay_empty_and_a_fixed_point_stays():
 
 def test_it_gives_up_and_says_so():
     frame = released(np.random.default_rng(3), 5000, (8, 6), 4)
-    w = frame.inclusions()
+    w = frame.inclusions
     stopped = follow(lambda x: bayes_step(inclusion_of(frame), x, w), w, 1e-12, 130)
     assert stopped.change > 1e-12
     assert stopped.evaluations < 200
