@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.kernels import covering_pairs
 from noren.engines.records import Records
 from noren.ragged import chosen, first_of, in_order, numbered_sets, offsets_of, owners, row_numbers, rows_in_order
 from noren.release.published import Published
@@ -108,8 +109,6 @@ class Finder:
         return out
 
     def _covering(self, keys: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        from noren.engines.kernels import covering_pairs
-
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
         nodes, groups = _together(self.nodes)
         people, order = _together(keys)

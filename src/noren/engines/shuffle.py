@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.kernels import shuffle_with
 from noren.errors import DataError
 from noren.secret import Keystream
 from noren.statements import CellBatch, Cells, batch_length, concat, take
@@ -25,8 +26,6 @@ MOST_BUCKETS = 1 << 16
 
 def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
     """Return a uniformly random order of n rows: every one of the n! has the same probability."""
-    from noren.engines.kernels import shuffle_with
-
     if n >= 1 << 32:
         raise DataError(f"Cannot shuffle {n} rows at once.", hint='Use to="directory" to write tables of this size.')
     order = np.arange(n, dtype=np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
+from noren.methods.anatomy_kernels import anatomy_groups
 from noren.methods.base import ClassMethod, Method
 from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
@@ -182,8 +183,6 @@ def refuse(table: Records, rule: BucketRule, limit: int) -> None:
 
 def _grouped(table: Records, rule: BucketRule, keep: NDArray[np.bool_], order: RandomOrder) -> Group:
     """Return the groups of one column, numbered at random."""
-    from noren.methods.anatomy_kernels import anatomy_groups
-
     rows = order(table.n)
     rows = rows[keep[rows]]
     codes = table.codes[rule.column]

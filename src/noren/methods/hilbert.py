@@ -21,6 +21,19 @@ from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.blind import WHY, blind_classes
 from noren.methods.cover import cover
+from noren.methods.curve_kernels import (
+    INTERVAL,
+    TREE,
+    VALUES,
+    Buckets,
+    best_cuts,
+    fill_groups,
+    hilbert_bits,
+    hilbert_index,
+    join_groups,
+    stretched,
+)
+from noren.methods.kernels import K_ANONYMITY, Rules
 from noren.methods.requirements import demand_reachable
 from noren.models.base import Model
 from noren.progress import Meter, silent
@@ -31,7 +44,6 @@ from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 
 if TYPE_CHECKING:
-    from noren.methods.kernels import Rules
     from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
@@ -159,8 +171,6 @@ def walk_ranks(hierarchy: Hierarchy) -> NDArray[np.int64]:
 
 def along_curve(table: Records, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the records in the order of the Hilbert curve; equal records in a random order."""
-    from noren.methods.curve_kernels import hilbert_bits, hilbert_index, stretched
-
     facts = [table.columns[name] for name in table.quasi]
     bits = hilbert_bits([len(column.domain) for column in facts])
     axes = np.empty((table.n, len(facts)), np.uint64)
@@ -190,8 +200,6 @@ def _plan_blind(table: Records, requirements: Sequence[Model], order: RandomOrde
 
 def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:
     """Cut the curve into runs of size to 2 size - 1 records, of smallest loss."""
-    from noren.methods.curve_kernels import best_cuts
-
     facts = [table.columns[name] for name in table.quasi]
     codes = np.stack([table.codes[column.name] for column in facts], axis=1).astype(np.int64)
     runs, count = best_cuts(codes[curve], *_losses(facts), size)
@@ -202,8 +210,6 @@ def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:
 
 def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:
     """Return how `best_cuts` measures every column: kind, nodes and losses."""
-    from noren.methods import curve_kernels as kernel
-
     deepest = max([0, *(column.tree.height for column in facts if column.tree is not None)])
     width = max(len(column.domain) for column in facts)
     kinds = np.empty(len(facts), np.int64)
@@ -212,15 +218,15 @@ def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:
     for j, column in enumerate(facts):
         d = len(column.domain)
         if column.tree is not None:
-            kinds[j] = kernel.TREE
+            kinds[j] = TREE
             tree = tree_of(column.tree)
             at[j, : tree.height + 1, :d] = tree.at
             share[j, : tree.height + 1, :d] = (tree.nodes.sizes[tree.at] - 1) / max(1, d - 1)
         elif column.domain.is_ranked:
-            kinds[j] = kernel.INTERVAL
+            kinds[j] = INTERVAL
             share[j, 0, :d] = np.nan_to_num(column.domain.line(), nan=1.0)
         else:
-            kinds[j] = kernel.VALUES
+            kinds[j] = VALUES
             share[j, 0, 0] = 1 / max(1, d - 1)
     return kinds, at, share
 
@@ -267,8 +273,6 @@ class Task:
     @property
     def sized(self) -> Compiled:
         """Return the requirement on class sizes only."""
-        from noren.methods.kernels import K_ANONYMITY
-
         size = np.array([self.size], np.float64)
         kind = np.array([K_ANONYMITY])
         rules = self.required.rules._replace(kinds=kind, columns=np.array([-1]), first=size, second=np.zeros(1))
@@ -403,8 +407,6 @@ def diverse_groups(values: NDArray[np.int64], m: int, l: int) -> tuple[NDArray[n
     n * l > N - l; the heads that come first on the curve fill the group up to l. Fewer than 2l records are the last
     group. The records must be l-eligible, and every group is.
     """
-    from noren.methods.curve_kernels import Buckets, fill_groups
-
     left = np.bincount(values, minlength=m)
     ranked = in_order(-left)
     place = np.empty(m, np.int64)
@@ -423,7 +425,5 @@ def joined_groups(
     What is left over at the end joins as many of the last classes as it takes. No class at all: not even all records
     together are enough.
     """
-    from noren.methods.curve_kernels import join_groups
-
     of, found = join_groups(in_order(groups), offsets_of(np.bincount(groups, minlength=count)), values, column, rules)
     return of, found

@@ -1,13 +1,13 @@
 """Suppress more people, until who is missing discloses nothing.
 
 What a method leaves out is a class of which nothing is published, and it must be as good a class as any other. Where it
-is not, whole classes of those who would have been published join it, the cheapest that help: then all other classes
+is not, whole classes of those who would have been published join it, first those that help most: then all other classes
 stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +29,7 @@ def completed(
     out = np.zeros(records.n, bool) if plan.keep is None else ~plan.keep
     if members.holds(out):
         return out
-    found = [walked(out, walk, units, members, limit) for walk, units in _walks(plan, records, members, out, order)]
-    return min((one for one in found if one is not None), key=lambda one: int(one.sum()), default=None)
+    return walked(out, *_walk(plan, records, members, out, order), members, limit)
 
 
 def without(plan: Plan, records: Records, out: NDArray[np.bool_]) -> Plan:
@@ -92,20 +91,19 @@ def _least(holds: Callable[[int], bool], most: int) -> int | None:
     return high
 
 
-def _walks(
+def _walk(
     plan: Plan, records: Records, members: Members, out: NDArray[np.bool_], order: RandomOrder
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return orders of classes: the cheapest first, and those whose secrets the suppressed records lack."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an order of classes, and the class of every record: those whose secrets the suppressed records lack come
+    first, of equal ones the cheapest."""
     view = view_of(records, plan)
     units = _units(view)
     count = int(units.max(initial=-1)) + 1
     kept, chance = units[~out], order(count)
     cost = np.bincount(kept, 1.0 - _losses(view)[~out], minlength=count)
-    yield np.lexsort([chance, cost]), units
-    if members.records.sensitive:
-        total = np.bincount(kept, _lean(members.records, out)[~out], minlength=count)
-        lean = np.round(total / np.maximum(1, np.bincount(kept, minlength=count)) / FINE)
-        yield np.lexsort([chance, cost, lean]), units
+    total = np.bincount(kept, _lean(members.records, out)[~out], minlength=count)
+    lean = np.round(total / np.maximum(1, np.bincount(kept, minlength=count)) / FINE)
+    return np.lexsort([chance, cost, lean]), units
 
 
 def _units(view: GeneralTable) -> NDArray[np.int64]:

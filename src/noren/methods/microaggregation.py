@@ -18,6 +18,7 @@ from noren.engines import Average, Plan, RandomOrder, Records, Treatment
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
+from noren.methods.curve_kernels import best_line_groups
 from noren.methods.hilbert import along_curve
 from noren.methods.requirements import demand_reachable
 from noren.models.base import Model
@@ -308,8 +309,6 @@ def _each_alone(table: Records, requirements: Sequence[Model], ranks: NDArray[np
 
 def _line_groups(numbers: NDArray[np.float64], k: int, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the best groups of one column. Missing numbers are a group, or if too few, part of a middle one."""
-    from noren.methods.curve_kernels import best_line_groups
-
     there = np.flatnonzero(np.isfinite(numbers))
     missing = len(numbers) - len(there)
     out = np.zeros(len(numbers), np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import RequirementNotMet
 from noren.methods.anatomy import BucketRule
+from noren.methods.anatomy_kernels import disjoint_groups, place_strictly
 from noren.methods.whole_people import by_number_of_rows
 from noren.statements import GroupTable
 
@@ -97,8 +98,6 @@ def _refuse(rule: BucketRule, reachable: float, limit: int) -> None:
 def _grouped(table: Records, rule: BucketRule, found: Holders, there: NDArray[np.bool_], order: RandomOrder) -> Group:
     """Return the groups of one column, numbered at random; of people with equally many rows if there are enough,
     because a group shows how many rows have every value."""
-    from noren.methods.anatomy_kernels import disjoint_groups, place_strictly
-
     assert table.people is not None
     people = order(len(there))
     people = people[there[people]]

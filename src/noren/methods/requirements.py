@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, floor, isfinite
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,11 @@ from pydantic import ValidationError
 from noren.engines import Records
 from noren.engines.left_out import Members
 from noren.errors import PolicyError, Problem, RequirementNotMet
+from noren.methods import kernels as kinds
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.ragged import distinct_of, offsets_of, owners
 from noren.schema.roles import Role
-
-if TYPE_CHECKING:
-    from noren.methods.kernels import Rules
 
 
 @dataclass(frozen=True)
@@ -29,19 +26,15 @@ class Compiled:
     """All requirements of a policy on the sensitive columns of a table."""
 
     sensitive: tuple[str, ...]
-    rules: Rules
+    rules: kinds.Rules
 
     def holds(self, hists: NDArray[np.float64], n: int) -> bool:
         """Return whether one class, given by its (columns, values) histograms, meets all requirements."""
-        from noren.methods import kernels as kinds
-
         return bool(kinds.class_holds(self.rules, hists, n))
 
     def failing(self, codes: Mapping[str, NDArray], classes: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
         """Return which classes of records fail, given the codes of the sensitive columns and the class of every record
         (0 to count - 1; below 0: none)."""
-        from noren.methods import kernels as kinds
-
         kept = np.flatnonzero(classes >= 0)
         first = offsets_of(self.rules.values)
         used = [j for j, _ in enumerate(self.sensitive) if j in self.rules.columns]
@@ -62,8 +55,6 @@ class Compiled:
 
 def compiled(table: Records, requirements: Sequence[Model]) -> Compiled:
     """Compile the requirements into numbers and tables."""
-    from noren.methods import kernels as kinds
-
     sensitive = table.sensitive
     place = {name: i for i, name in enumerate(sensitive)}
     rows: list[tuple[int, int, float, float]] = []
@@ -170,8 +161,6 @@ def _within_reach(table: Records, model: Model, achieved: float) -> str:
 
 def numbers_of(model: Model) -> tuple[int, float, float]:
     """Return the kernel's number for the rule of one requirement, and its parameters."""
-    from noren.methods import kernels as kinds
-
     rule = model.search_rule
     if rule is None:
         raise LookupError(model.model)

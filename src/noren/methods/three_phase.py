@@ -15,6 +15,7 @@ from pydantic import Field
 from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
 from noren.methods.base import ClassMethod, Method
+from noren.methods.curve_kernels import Listed, Stock, later_phases
 from noren.methods.hilbert import Classes, Task, along_curve, eligible_caps, one_column_problems
 from noren.models.base import Model
 from noren.progress import Meter, silent
@@ -139,8 +140,6 @@ def three_phase(
     walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
     The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
     """
-    from noren.methods.curve_kernels import Listed, Stock, later_phases
-
     left, size, high = first_phase(bounds, counts, l)
     residue = np.bincount(values, counts - left, minlength=m).astype(np.int64)
     listed = Listed(walk, offsets_of(np.bincount(values, minlength=m)), owners(bounds))

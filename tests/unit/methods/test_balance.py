@@ -66,7 +66,7 @@ def patients(seed: int, n: int, most: int = 5, base: Records | None = None) -> R
 
 
 def forest_of(table: Records, model: Model, k: int = 1) -> list[CutTree]:
-    return price_trees(grow_trees(table, [model], order, k, (1, 2, 5)), linkages(table, [model]), NODES, None, None)
+    return price_trees(grow_trees(table, [model], order, k), linkages(table, [model]), NODES, None, None)
 
 
 def prices(table: Records, model: Model, classes: np.ndarray) -> tuple[float, float]:
@@ -228,7 +228,7 @@ def test_node_prices_are_those_of_brute_force(model: Model) -> None:
     rule = oracle.Rule("cl" if "c" in given else "l2", given.get("c", 1.0), given.get("l", 2), given.get("t", 0.4),
                        found.alpha.tolist())  # fmt: skip
     looked = 0
-    for tree in price_trees(grow_trees(table, [model], order, 1, (1,)), [found], None, 20.0, None):
+    for tree in price_trees(grow_trees(table, [model], order, 1), [found], None, 20.0, None):
         for v in np.flatnonzero(tree.size <= 3).tolist():
             members = tree.who[tree.extent[v, 0] : tree.extent[v, 1]].tolist()
             least = oracle.brute_force([sorted(joint[i]) for i in members], held, rule)
@@ -238,7 +238,7 @@ def test_node_prices_are_those_of_brute_force(model: Model) -> None:
 
 
 def run(table: Records, model: Model, **given: float | str) -> Balanced:
-    return balance_losses(table, [model], order, nodes=NODES, ladder=(1, 2, 5), **given)  # type: ignore[arg-type]
+    return balance_losses(table, [model], order, nodes=NODES, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "k"), [(diverse(), 1), (diverse(0.5, 4), 2), (close(0.3), 1)])
@@ -306,7 +306,7 @@ def test_what_no_grouping_can_mend() -> None:
 def test_other_requirements_hold_as_well() -> None:
     table = patients(8, 120, base=small_table(8, 120))
     asked = [diverse(), MODELS["distinct-l-diversity"](l=2, on=("s0",)), KAnonymity(k=3)]
-    found = balance_losses(table, asked, order, generalisation=0.5, nodes=NODES, ladder=(1, 2))
+    found = balance_losses(table, asked, order, generalisation=0.5, nodes=NODES)
     for c in range(found.count):
         inside = found.classes == c
         assert inside.sum() >= 3

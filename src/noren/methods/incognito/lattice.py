@@ -91,7 +91,7 @@ class Lattice:
         """Whether a vector that loses too many records rules out all vectors below it."""
         self.groups = [[np.unique(level, return_inverse=True)[1].ravel() for level in tree.at] for tree in self.trees]
         """Per column and height: the group of every leaf."""
-        self.bottom = self.everyone = self._distinct(table)
+        self.everyone = self._distinct(table)
         self._kept: dict[Levels, Entries] = {}
         counts = [table.counts(column.name) for column in facts]
         cells = cell_losses(loss, facts, self.trees, counts, weights)
@@ -187,19 +187,12 @@ class Lattice:
 
     def _source(self, levels: Levels) -> Entries:
         fits = [kept for kept in self._kept.values() if all(map(int.__le__, kept.levels, levels))]
-        return min([self.bottom, *fits], key=lambda entries: len(entries.rows))
+        return min([self.everyone, *fits], key=lambda entries: len(entries.rows))
 
     def _keep(self, entries: Entries) -> None:
         self._kept[entries.levels] = entries
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
-
-    def raise_bottom(self, levels: Levels) -> None:
-        """Start all later tests from the classes of this level vector; none below it will be needed."""
-        source = self._source(levels)
-        classes, rows, sizes = self._classes(source, levels)
-        self.bottom = Entries(levels, rows, sizes, self._rolled_up(source, classes))
-        self._kept = {at: kept for at, kept in self._kept.items() if len(kept.rows) < len(rows)}
 
     def published(self, levels: Levels) -> tuple[NDArray[np.bool_], int]:
         """Return which records the valid classes of a level vector publish, and the number of classes."""

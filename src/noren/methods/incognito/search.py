@@ -153,7 +153,6 @@ def _ranked(lattice: Lattice, names: Sequence[str], fixed: Mapping[str, int], co
         search = _Search(lattice)
         search.run()
         ruled_out |= search.failed
-        lattice.bottom = lattice.everyone
     bound = np.zeros(shape) if of_classes else lattice.means
     height = np.indices(shape, np.int16).sum(axis=0)
     found: list[tuple[float, Levels]] = []
@@ -196,7 +195,6 @@ class _Search:
         self._descend()
         if self.lattice.monotone or self.lattice.least > 1:
             for size in range(1, min(SUBSETS, len(self.top)) + 1):
-                self._raise_bottom()
                 self._pass_over_subsets(size)
         self._test_the_rest()
         if self.levels is not None:
@@ -239,7 +237,7 @@ class _Search:
     def _pass_over_subsets(self, size: int) -> None:
         """Test level vectors with all but `size` columns at their roots, from the bottom up."""
         for columns in combinations(range(len(self.top)), size):
-            heights = product(*(range(self.lattice.bottom.levels[i], self.top[i]) for i in columns))
+            heights = product(*(range(self.top[i]) for i in columns))
             for some in sorted(heights, key=sum):
                 levels = list(self.top)
                 for i, height in zip(columns, some, strict=True):
@@ -254,15 +252,10 @@ class _Search:
             order = self._by_subset()
         else:
             order = np.argsort(-self.lattice.means.ravel(), kind="stable")
-        often = 16 + self.closed.size // 20_000
-        at = -1
-        for step in range(self.closed.size):
-            at = self._next_open(order, at + 1)
-            if at == len(order):
-                return
-            if step % often == 0:
-                self._raise_bottom()
+        at = self._next_open(order, 0)
+        while at < len(order):
             self._test(tuple(int(level) for level in np.unravel_index(order[at], self.closed.shape)))
+            at = self._next_open(order, at + 1)
 
     def _next_open(self, order: NDArray[np.int64], start: int) -> int:
         """Return the first position from `start` whose vector is open and could be better than the best."""
@@ -278,7 +271,6 @@ class _Search:
     def _settle(self, levels: Levels) -> None:
         """Lower columns whose level does not change the loss."""
         lattice = self.lattice
-        lattice.bottom = lattice.everyone
         for one in self._one_below(levels):
             if lattice.loss in OF_CLASSES or lattice.means[one] >= lattice.means[levels] * (1 - 1e-12):
                 found = lattice.test(one)
@@ -296,12 +288,3 @@ class _Search:
         grid = np.indices(self.closed.shape, np.int16).reshape(len(self.top), -1)
         below = (grid < np.array(self.top)[:, None]).sum(axis=0)
         return np.lexsort((grid.sum(axis=0), below))
-
-    def _raise_bottom(self) -> None:
-        """Form later classes from those of the greatest level vector below all open ones."""
-        is_open = ~self.closed & (self.bound < self.best)
-        axes = range(is_open.ndim)
-        seen = [is_open.any(axis=tuple(a for a in axes if a != i)) for i in axes]
-        lowest = tuple(int(line.argmax()) for line in seen)
-        if is_open.any() and lowest != self.lattice.bottom.levels:
-            self.lattice.raise_bottom(lowest)

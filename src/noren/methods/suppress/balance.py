@@ -4,13 +4,14 @@ Two phases fix the groups before any term is looked at. Here cuts are kept as tr
 with two prices: what its records lose by generalisation (NCP), and what its terms cost (equation
 2, by the search that suppresses them). A cover of a tree, one node on every way from the root to a leaf, is a
 grouping. For a fixed exchange rate between the two prices the best cover comes from one walk up the tree; the rate is
-bisected until the budget is met. The groupings of two phases with the sizes of the ladder are covers too, and so are
-those of `mondrian` under the requirements on terms, which costs none.
+bisected until the budget is met. The groups of two phases are a cover too, and so are those of `mondrian` under the
+requirements on terms, which costs none.
 
-Two kinds. A plain tree is cut for groups of some size and looks at no terms. A staged tree is cut under the
-requirements on terms first, then under weaker and weaker ones, each inside the pieces of the last, and at the end
-under none: its upper nodes hold without losing a term, and further down every cut that could keep terms is made
-before those that cannot.
+Two trees. The plain tree is cut for groups of k and looks at no terms. The staged tree is cut under the requirements on
+terms first, then under weaker and weaker ones, each inside the pieces of the last, and at the end under none: its upper
+nodes hold without losing a term, and further down every cut that could keep terms is made before those that cannot.
+More trees (plain ones for larger groups, staged ones that begin with weaker requirements) change the other loss by less
+than 1%.
 
 What is bounded and minimised are means over records: they add up over groups.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,22 +29,19 @@ from numpy.typing import NDArray
 from noren.engines import RandomOrder, Records
 from noren.errors import NorenError, RequirementNotMet
 from noren.methods.mondrian.classes import Workbench
+from noren.methods.mondrian.kernels.term_rules import NEAR_EMD, TermRules
 from noren.methods.requirements import about_values, demand_reachable
 from noren.methods.suppress.beliefs import Linkage, linkages, measure_groups
+from noren.methods.suppress.kernels.balance import Prices, Shape, best_cover, cut_tree, node_losses
 from noren.methods.suppress.search import search_groups
 from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.ragged import offsets_of, owners, ranges, runs
 
-if TYPE_CHECKING:
-    from noren.methods.mondrian.kernels.term_rules import TermRules
-
 Progress = Callable[[int, int, float], None]
 
-LADDER = (1, 2, 5, 10, 20)
-"""Sizes of the plain trees, in multiples of k."""
-STAGES = (1.0, 1.3, 1.7, 2.5)
-"""How much weaker than required the stages are; there is a tree for every stage to begin with."""
+STAGES = (1.0, 1.3, 1.7, 2.5, None)
+"""How much weaker than required the stages of the staged tree are; the last one requires nothing of terms."""
 NODES = 2000
 ROUNDS = 2
 MOST_RECORDS = 96
@@ -76,20 +74,19 @@ def balance_losses(
     terms: float | None = None,
     nodes: int | None = NODES,
     seconds: float | None = None,
-    ladder: Sequence[int] = LADDER,
     progress: Progress | None = None,
 ) -> Balanced:
     """Return groups of at least k records that keep the given limit and have a small other loss.
 
     Requirements that are not about terms hold in every group. nodes, seconds: bounds of the search for one group;
-    without seconds a run can be repeated exactly. ladder: the sizes to cut for, in multiples of k.
+    without seconds a run can be repeated exactly.
     """
     if (generalisation is None) == (terms is None):
         raise NorenError("one budget is needed, and only one.", hint="Give generalisation or terms.")
     asked = [found for found in linkages(table, requirements) if found.rules]
     if any(len(found.rules) > 1 for found in asked):
         raise NorenError("the search handles one requirement on terms at a time.", hint='Keep one, or use "mondrian".')
-    forest = price_trees(grow_trees(table, requirements, order, k, ladder), asked, nodes, seconds, progress)
+    forest = price_trees(grow_trees(table, requirements, order, k), asked, nodes, seconds, progress)
     attempts = (_choose(tree, generalisation, terms) for tree in forest)
     covers = [found for found in attempts if found is not None]
     if not covers:
@@ -135,8 +132,6 @@ def _choose(tree: CutTree, generalisation: float | None, terms: float | None) ->
 
 
 def _best(tree: CutTree, bounded: NDArray, wanted: NDArray, share: float) -> tuple[NDArray[np.bool_], float, float]:
-    from noren.methods.suppress.kernels.balance import Prices, Shape, best_cover
-
     prices = Prices(np.isfinite(tree.cost), bounded, wanted)
     cover, first, second = best_cover(Shape(tree.children, tree.upwards), prices, share)
     return cover, float(first), float(second)
@@ -184,24 +179,15 @@ class CutTree:
         return np.asarray(self.extent[:, 1] - self.extent[:, 0])
 
 
-def grow_trees(
-    table: Records, requirements: Sequence[Model], order: RandomOrder, k: int, ladder: Sequence[int]
-) -> list[CutTree]:
-    """Grow plain and staged trees. Requirements that are not about terms hold in all nodes, and k in all leaves."""
+def grow_trees(table: Records, requirements: Sequence[Model], order: RandomOrder, k: int) -> list[CutTree]:
+    """Grow the plain and the staged tree. Requirements that are not about terms hold in all nodes, and k in all
+    leaves."""
     classic = about_values(requirements)
-    out = []
-    for step in sorted({1, *ladder}):
-        asked = [*classic, KAnonymity(k=step * k)] if step * k > 1 else classic
-        try:
-            demand_reachable(table, asked)
-        except RequirementNotMet:
-            if step == 1:
-                raise
-            continue
-        out.append(cut_tree_of(Workbench(table, asked, order, {}), (None,)))
-    asked = [*requirements, KAnonymity(k=k)] if k > 1 else list(requirements)
-    for first in range(len(STAGES) if len(classic) < len(requirements) else 0):
-        out.append(cut_tree_of(Workbench(table, asked, order, {}), (*STAGES[first:], None)))
+    sized = [KAnonymity(k=k)] if k > 1 else []
+    demand_reachable(table, [*classic, *sized])
+    out = [cut_tree_of(Workbench(table, [*classic, *sized], order, {}), STAGES[-1:])]
+    if len(classic) < len(requirements):
+        out.append(cut_tree_of(Workbench(table, [*requirements, *sized], order, {}), STAGES))
     return out
 
 
@@ -212,8 +198,6 @@ def cut_tree_of(bench: Workbench, stages: Sequence[float | None], rounds: int = 
     vanish, and of two cuts that come to lie at one place the earlier one, which is nearer to the root, stands for
     both.
     """
-    from noren.methods.suppress.kernels import balance as kernel
-
     n = len(bench.records.who)
     asked = bench.required
     bench.required = asked._replace(terms=weaken_rules(asked.terms, stages[0]))
@@ -234,8 +218,8 @@ def cut_tree_of(bench: Workbench, stages: Sequence[float | None], rounds: int = 
         bench.required = asked._replace(terms=weaken_rules(asked.terms, stage))
         marks = _cut_on(bench, marks)
     places = np.flatnonzero(marks[:n])
-    children, extent, upwards = kernel.cut_tree(places, marks[places], n)
-    ncp = kernel.node_losses(bench.records.rows, extent, bench.space.costs)
+    children, extent, upwards = cut_tree(places, marks[places], n)
+    ncp = node_losses(bench.records.rows, extent, bench.space.costs)
     return CutTree(bench.records.who, children, extent, upwards, ncp, np.zeros(len(extent)))
 
 
@@ -248,8 +232,6 @@ def _cut_on(bench: Workbench, marks: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def weaken_rules(rules: TermRules | None, factor: float | None) -> TermRules | None:
     """Weaken rules by a factor: a larger c or t, more overlap under "emd". None removes the rule."""
-    from noren.methods.mondrian.kernels.term_rules import NEAR_EMD
-
     if rules is None:
         return None
     if factor is None:

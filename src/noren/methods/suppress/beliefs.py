@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Records
+from noren.methods.suppress.kernels.linkage import Postings, belief_sums, group_measures
 from noren.models import QSCloseness, QSDiversity
 from noren.models.base import Model
 from noren.models.term_check import TermModel
 from noren.schema.knowledge import Knowledge
 from noren.statements import TermCells
-
-if TYPE_CHECKING:
-    from noren.methods.suppress.kernels.linkage import Postings
 
 Unlinked = Literal["ignore", "prior"]
 """What a record that links to no label contributes to its group's belief: nothing, or the prior."""
@@ -75,16 +73,12 @@ def priced_cost(prices: Array, removed: Array) -> float:
 
 def postings_of(knowledge: Knowledge) -> Postings:
     """Return a knowledge table in the form of the kernels."""
-    from noren.methods.suppress.kernels.linkage import Postings
-
     logs = None if knowledge.pairs is None else knowledge.pairs.logs
     return Postings(*knowledge.postings, knowledge.bits, knowledge.label_weights, logs)
 
 
 def estimated_prior(bounds: Array, codes: Array, knowledge: Knowledge) -> NDArray[np.float64]:
     """Return alpha, the mean belief over the whole table; records without a possible label contribute nothing."""
-    from noren.methods.suppress.kernels.linkage import belief_sums
-
     sums = belief_sums(bounds, codes, postings_of(knowledge))
     return np.asarray(sums / max(1, bounds.size - 1))
 
@@ -102,13 +96,9 @@ def measure_groups(
 ) -> NDArray[np.float64]:
     """Return linked records, largest belief, tail from l on, squared L2 and earth mover's distance to alpha of every
     group."""
-    from noren.methods.suppress.kernels import linkage
-
     prior = np.zeros(len(knowledge.labels)) if alpha is None else np.asarray(alpha, np.float64)
     postings = postings_of(knowledge)
-    return np.asarray(
-        linkage.group_measures(order, group_bounds, bounds, codes, postings, prior, unlinked == "prior", l)
-    )
+    return np.asarray(group_measures(order, group_bounds, bounds, codes, postings, prior, unlinked == "prior", l))
 
 
 @dataclass(frozen=True)

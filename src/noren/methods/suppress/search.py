@@ -37,6 +37,10 @@ from noren.methods.suppress.beliefs import (
     priced_cost,
     removal_cost,
 )
+from noren.methods.suppress.kernels import judge
+from noren.methods.suppress.kernels.best import cost_bounds, find_choice, prove_choice
+from noren.methods.suppress.kernels.options import group_options
+from noren.methods.suppress.kernels.tree import new_entries, search_tree
 from noren.ragged import chosen, numbered_sets, offsets_of, ranges, runs
 from noren.schema.knowledge import Knowledge
 
@@ -128,8 +132,6 @@ class Setting:
         return cls(knowledge, requirement, given, unlinked == "prior", search, prices)
 
     def rule(self, d: int) -> Any:
-        from noren.methods.suppress.kernels import judge
-
         wanted, alpha = self.requirement, self.alpha
         own = alpha, float((alpha * alpha).sum()), max(0.0, 1 - float(alpha.sum()))
         if wanted.kind == "cl":
@@ -143,8 +145,6 @@ class Setting:
         return np.zeros(0) if self.prices is None else np.ascontiguousarray(self.prices[codes], np.float64)
 
     def options(self, bounds: Array, codes: Array) -> Any:
-        from noren.methods.suppress.kernels.options import group_options
-
         most = MOST_OPTIONS
         if self.knowledge.pairs is not None:
             most = min(most, max(LEAST_WEIGHED, MOST_WEIGHED // max(1, bounds.size - 1)))
@@ -226,9 +226,6 @@ Outcome = tuple[NDArray[np.bool_], float, bool, bool, int]
 
 
 def _tree(setting: Setting, bounds: Array, codes: Array, group: Any, limits: Limits) -> Outcome:
-    from noren.methods.suppress.kernels.judge import new_desk
-    from noren.methods.suppress.kernels.tree import new_entries, search_tree
-
     if not group.complete.all():
         raise NorenError(
             f"a record is linked to more than {MOST_OPTIONS} different label sets.", hint='Use search = "best".'
@@ -238,7 +235,7 @@ def _tree(setting: Setting, bounds: Array, codes: Array, group: Any, limits: Lim
             f"a group has {bounds[-1]:,} terms, and search {setting.search!r} takes at most {MOST_ENTRIES:,}.",
             hint='Use search = "best", or form smaller groups.',
         )
-    rule, desk = setting.rule(bounds.size - 1), new_desk(setting.alpha.size)
+    rule, desk = setting.rule(bounds.size - 1), judge.new_desk(setting.alpha.size)
     removed, cost, looked, done = np.zeros(int(bounds[-1]), bool), np.inf, 0, False
     while not done and (budget := limits.budget(looked)):
         entries = new_entries(group, bounds, setting.paid(codes))
@@ -247,11 +244,7 @@ def _tree(setting: Setting, bounds: Array, codes: Array, group: Any, limits: Lim
 
 
 def _best(setting: Setting, bounds: Array, codes: Array, group: Any, limits: Limits) -> Outcome:
-    from noren.methods.suppress.kernels.best import find_choice, prove_choice
-    from noren.methods.suppress.kernels.bound import cost_bounds
-    from noren.methods.suppress.kernels.judge import new_desk
-
-    rule, desk = setting.rule(bounds.size - 1), new_desk(setting.alpha.size)
+    rule, desk = setting.rule(bounds.size - 1), judge.new_desk(setting.alpha.size)
     choice, cost, first = find_choice(group, rule, desk)
     lower, more = 0.0, 0
     if cost > 0 and group.complete.all() and len(choice) <= MOST_PROVED:

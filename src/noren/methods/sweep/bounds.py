@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Records
 from noren.errors import RequirementNotMet
+from noren.methods.sweep.kernels.select import TOLERANCE, Sensitive
 from noren.models.base import Model
 from noren.ragged import offsets_of
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
-
-if TYPE_CHECKING:
-    from noren.methods.sweep.kernels import Sensitive
 
 DIVERSITY = ("tau-l-diversity", "frequency-l-diversity", "distinct-l-diversity")
 SERVED = (*DIVERSITY, "k-anonymity")
@@ -42,8 +39,6 @@ class Bound:
 
     def met_by(self, nodes: NDArray[np.int64]) -> bool:
         """Return whether a class of records with these nodes meets the limits, as `raise_values` checks it."""
-        from noren.methods.sweep.kernels.select import TOLERANCE
-
         mine = self.alone
         count = np.bincount(nodes, minlength=len(self.tree.nodes))
         induced = np.zeros(len(self.weights))
@@ -98,8 +93,6 @@ def ceilings(
 
 def arrays(bounds: Sequence[Bound]) -> Sensitive:
     """Return several columns one after the other, with base values and nodes numbered consecutively."""
-    from noren.methods.sweep.kernels import Sensitive
-
     deepest = max(bound.tree.height for bound in bounds) + 1
     values = [len(bound.weights) for bound in bounds]
     first = offsets_of(values)

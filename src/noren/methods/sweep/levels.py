@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import lcm
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.methods.sweep.kernels.passes import Closings, Vectors
+from noren.methods.sweep.kernels.select import OpenEntries, Queue, Room, Sensitive
 from noren.ragged import first_of, in_order, offsets_of, ranges, row_numbers, runs
 from noren.schema.hierarchy import Hierarchy
-
-if TYPE_CHECKING:
-    from noren.methods.sweep.kernels import Closings, OpenEntries, Queue, Room, Sensitive, Vectors
 
 MOST_VECTORS = 1_000_000
 FIRST_WORD, NEXT_WORD = 1 << 62, 1 << 31
@@ -47,8 +45,6 @@ def level_vectors(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[np.float64]
 
 def level_groups(hierarchies: Sequence[Hierarchy], vectors: NDArray[np.int64]) -> Vectors:
     """Return the groups of the vectors in the form of the kernel."""
-    from noren.methods.sweep.kernels import Vectors
-
     tables: list[NDArray[np.int64]] = []
     offset, radix = np.empty_like(vectors), np.empty_like(vectors)
     filled = 0
@@ -105,8 +101,6 @@ def list_entries(
     rows: NDArray[np.int64], item: NDArray, code: NDArray[np.int64], items: int, codes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], OpenEntries]:
     """Return the rows sorted by item and code, stable; the offsets of the entries; and the entries."""
-    from noren.methods.sweep.kernels import OpenEntries
-
     key = item[rows].astype(np.int64) * codes + code[rows]
     order = in_order(key)
     rows, begin = rows[order], runs(key[order])
@@ -119,8 +113,6 @@ def room_for(
     entries: OpenEntries, combined: NDArray[np.int64], sensitive: Sensitive, limit: int
 ) -> tuple[Room | None, Queue | None]:
     """Allocate working memory for generalised secrets, a limit, or several sensitive columns."""
-    from noren.methods.sweep.kernels import Queue, Room
-
     values, joint = int(sensitive.first[-1]), combined.shape[1] > 1
     if not joint and limit < 0 and entries.code.max(initial=-1) < values:
         return None, None

@@ -17,6 +17,7 @@ from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import automatic_hierarchy, common_nodes
 from noren.methods.sweep.bounds import DIVERSITY, SERVED, Bound, arrays, bounds_of, combinations
+from noren.methods.sweep.kernels.passes import Vectors, raise_values, sweep
 from noren.methods.sweep.levels import (
     MOST_VECTORS,
     classes_of_rows,
@@ -35,7 +36,6 @@ from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
-    from noren.methods.sweep.kernels import Vectors
 
 
 class Sweep(ClassMethod):
@@ -178,8 +178,6 @@ class Run:
 
     def generalise(self, rows: NDArray[np.int64], limits: NDArray[np.int64]) -> None:
         """Generalise secrets of the classes rows[limits[c]:limits[c + 1]] until they meet the bounds."""
-        from noren.methods.sweep.kernels import raise_values
-
         for bound, nodes in zip(self.bounds, self.nodes, strict=True):
             mine = nodes[rows]
             if len(limits) == 2 and bound.met_by(mine):
@@ -195,8 +193,6 @@ class Run:
 
     def close(self, which: slice, size: int, limit: int) -> None:
         """Close classes of at least `size` records at some vectors; for the limit see `noren.methods.sweep.kernels`."""
-        from noren.methods.sweep import kernels as kernel
-
         items = self.codes.shape[1]
         code, combined = combinations(self.bounds, self.nodes)
         open_rows = self.rows[self.classes[self.rows] < 0]
@@ -204,7 +200,7 @@ class Run:
         every, sensitive = self.grouping, arrays(self.bounds)
         vectors = every._replace(offset=every.offset[which], stride=every.stride[which], space=every.space[which])
         room, queue = room_for(entries, combined, sensitive, limit)
-        closed = kernel.sweep(self.codes, vectors, entries, combined, sensitive, size, limit, room, queue)
+        closed = sweep(self.codes, vectors, entries, combined, sensitive, size, limit, room, queue)
         found = classes_of_rows(rows, begin, closed, self.table.n)
         self.classes = np.where(found >= 0, found + np.int32(len(self.class_vector)), self.classes)
         self.class_vector = np.concatenate([self.class_vector, closed.vector])

@@ -3,8 +3,7 @@
 - `linkage`: from terms to labels and beliefs.
 - `options`: a group prepared: the term sets that each record may keep.
 - `judge`: how far a choice is from its requirement, with one record at a time taken out.
-- `bound`: lower bounds on the cost, as if the records shared no label.
-- `best`: a good first choice, and branch and bound that proves the optimum.
+- `best`: a good first choice, lower bounds, and branch and bound that proves the optimum.
 - `tree`: the paper's own two searches, over single terms.
 - `balance`: the best cover of a tree of cuts.
 """
