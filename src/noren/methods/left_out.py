@@ -101,7 +101,7 @@ def _walk(
     count = int(units.max(initial=-1)) + 1
     kept, chance = units[~out], order(count)
     cost = np.bincount(kept, 1.0 - _losses(view)[~out], minlength=count)
-    total = np.bincount(kept, _lean(members.records, out)[~out], minlength=count)
+    total = np.bincount(kept, _lean(members, out)[~out], minlength=count)
     lean = np.round(total / np.maximum(1, np.bincount(kept, minlength=count)) / FINE)
     return np.lexsort([chance, cost, lean]), units
 
@@ -120,10 +120,12 @@ def _losses(view: GeneralTable) -> NDArray[np.float64]:
     return np.mean(parts, axis=0) if parts else np.zeros(view.n)
 
 
-def _lean(records: Records, out: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for every record how much more frequent its secrets are among the suppressed than among all."""
-    lean = np.zeros(records.n)
-    for name in records.sensitive:
+def _lean(members: Members, out: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return for every record how much more frequent its secrets with a requirement are among the suppressed than among
+    all."""
+    records, lean = members.records, np.zeros(members.records.n)
+    required = {name for model in members.requirements for name in model.on}
+    for name in (name for name in records.sensitive if name in required):
         codes, d = records.codes[name], records.columns[name].d
         mine = np.bincount(codes[out], minlength=d) / max(1, int(out.sum()))
         lean += (mine - np.bincount(codes, minlength=d) / max(1, records.n))[codes]
