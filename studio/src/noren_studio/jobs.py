@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from noren.errors import NorenError
 from noren.progress import Meter, Stage
@@ -38,36 +38,29 @@ PLACES = min(3, max(2, os.cpu_count() or 2))
 """Jobs that compute at the same time: more would share the same processors and only need more memory."""
 
 
-class Waits(Protocol):
-    """A protocol: jobs that wait in a line."""
-
-    def begin(self) -> None:
-        """Start, because a place is free."""
-
-
 class Line:
     """The line of waiting jobs, and the number of running ones."""
 
     def __init__(self, places: int = PLACES) -> None:
         self.places = places
         self._lock = threading.Lock()
-        self._served: list[Waits] = []
-        self._waiting: list[Waits] = []
+        self._served: list[Job] = []
+        self._waiting: list[Job] = []
 
-    def enter(self, one: Waits) -> None:
+    def enter(self, one: Job) -> None:
         """Start at once if a place is free, otherwise wait."""
         self._change(lambda: self._waiting.append(one))
 
-    def leave(self, one: Waits) -> None:
+    def leave(self, one: Job) -> None:
         """Free the place, or stop waiting. Calling it again has no effect."""
         self._change(lambda: self._remove(one))
 
-    def before(self, one: Waits) -> int | None:
+    def before(self, one: Job) -> int | None:
         """Return how many wait before a job; None if it is running."""
         with self._lock:
             return self._waiting.index(one) if one in self._waiting else None
 
-    def _remove(self, one: Waits) -> None:
+    def _remove(self, one: Job) -> None:
         for group in (self._served, self._waiting):
             if one in group:
                 group.remove(one)
