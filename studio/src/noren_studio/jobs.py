@@ -357,10 +357,15 @@ def _failure(error: BaseException) -> dict[str, Any]:
         return {"message": texts.NO_MEMORY, "hint": texts.NO_MEMORY_HINT, "kind": kind}
     if isinstance(error, OSError) and error.filename is not None:
         return {"message": f"{error.filename}: {error.strerror}.", "hint": texts.CHECK_PATH, "kind": kind}
+    return {"message": texts.fault(kind, place_of(error)), "hint": texts.REPORT_IT, "kind": kind}
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line where an error was raised; its text may quote a cell."""
     import traceback
 
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return {"message": texts.fault(kind, f"{place.filename}:{place.lineno}"), "hint": texts.REPORT_IT, "kind": kind}
+    found = traceback.extract_tb(error.__traceback__)
+    return f"{found[-1].filename}:{found[-1].lineno}" if found else "?"
 
 
 class Teller:

@@ -152,7 +152,9 @@ def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
             one["number"],
             partial(_name, session, one),
             *texts.candidate_figures(one),
-            partial(_adopt, session, one["called"], one["method"], one["setting"]),
+            partial(
+                button, texts.ADOPT, partial(choose, session, one["called"], one["method"], one["setting"]), "plain"
+            ),
         )
         for one in good
     ]
@@ -167,12 +169,8 @@ def is_adopted(session: Session, called: str) -> bool:
     return session.kept.get("adopted") == called and session.kept.get("chosen") == session.draft.policy.get("method")
 
 
-def _adopt(session: Session, *candidate: Any) -> None:
-    button(texts.ADOPT, partial(choose, session, *candidate), "plain")
-
-
 def _tick(session: Session, called: str) -> None:
-    box = ui.checkbox(value=called in marked(session), on_change=partial(_mark_event, session, called)).props("dense")
+    box = ui.checkbox(value=called in marked(session), on_change=lambda: _mark(session, called)).props("dense")
     box.props["aria-label"] = visible(texts.side_by_side_with(called))
 
 
@@ -187,10 +185,6 @@ def _name(session: Session, one: Mapping[str, Any]) -> None:
             tag(texts.BEST, "good")
         elif one["front"]:
             tag(texts.FRONT, "accent")
-
-
-def _mark_event(session: Session, called: str, event: events.ValueChangeEventArguments) -> None:
-    _mark(session, called)
 
 
 def choose(session: Session, called: str, method: Any, setting: Mapping[str, float]) -> None:
