@@ -50,7 +50,7 @@ def with_tree(table: Records, tree: Hierarchy) -> Records:
     column = table.columns[SECRET]
     domain = Domain(tree.leaves, "string", "data")
     place = np.array([domain.index[value] for value in column.domain.values])
-    columns = {**table.columns, SECRET: Column(role=Role.SENSITIVE, hierarchy=tree).met(SECRET, domain)}
+    columns = {**table.columns, SECRET: Column(role=Role.SENSITIVE, hierarchy=tree).over(SECRET, domain)}
     return Records(table.n, columns, {**table.codes, SECRET: place[table.codes[SECRET]]})
 
 

@@ -55,7 +55,7 @@ def load(folder: Path) -> Records:
         codes[name] = np.array([place[value] for value in frame[name].to_list()], np.int64)
         domain = Domain(tree.leaves, "integer" if name == "age" else "string", "policy")
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+        columns[name] = Column(role=role, hierarchy=tree).over(name, domain)
     return Records(len(frame), columns, codes)
 
 

@@ -78,7 +78,7 @@ def coded(frame: pl.DataFrame, trees: dict[str, Hierarchy], names: tuple[str, ..
         codes[name] = frame[name].cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int64)
         domain = Domain(values, "integer" if name == "age" else "string")
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+        columns[name] = Column(role=role, hierarchy=tree).over(name, domain)
     return Records(len(frame), columns, codes)
 
 

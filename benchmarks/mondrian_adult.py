@@ -84,7 +84,7 @@ def coded(frame: pl.DataFrame, quasi: tuple[str, ...], secret: str, trees: dict[
         values = tree.leaves if tree is not None else tuple(sort_labels(sorted(set(cells)), kind))
         domain = Domain(values, kind, "data")
         codes[name] = np.array([domain.index[cell] for cell in cells])
-        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+        columns[name] = Column(role=role, hierarchy=tree).over(name, domain)
     return Records(len(frame), columns, codes)
 
 

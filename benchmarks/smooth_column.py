@@ -97,7 +97,7 @@ def main() -> None:
                 d = int(rng.integers(8, 41))
                 domain = Domain(tuple(map(str, range(d))), "integer")
                 codes = rng.choice(d, args.records, p=shape(rng, kind, d))
-                return ratio(rng, codes, Column(role=Role.SENSITIVE).met("column", domain))
+                return ratio(rng, codes, Column(role=Role.SENSITIVE).over("column", domain))
 
             told(kind, generated, args.tables)
         return
@@ -105,7 +105,7 @@ def main() -> None:
     for name in args.columns:
         values = frame[name].unique().sort()
         domain = Domain(tuple(map(str, values.to_list())), "integer" if frame[name].dtype.is_integer() else "string")
-        column = Column(role=Role.SENSITIVE).met(name, domain)
+        column = Column(role=Role.SENSITIVE).over(name, domain)
         every = np.array(domain.find(frame[name].cast(pl.String).to_list()))
         told(name, lambda every=every, column=column: ratio(rng, rng.choice(every, args.records), column), args.tables)
 

@@ -63,7 +63,7 @@ def load(folder: Path) -> Records:
         code = frame[name].replace_strict(list(tree.leaves), range(len(tree.leaves)), return_dtype=pl.Int64)
         codes[name] = code.to_numpy()
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        columns[name] = Column(role=role, hierarchy=tree).met(name, Domain(tree.leaves))
+        columns[name] = Column(role=role, hierarchy=tree).over(name, Domain(tree.leaves))
     return Records(len(frame), columns, codes)
 
 

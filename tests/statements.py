@@ -42,7 +42,7 @@ def meaning(
     if values is None:
         values = tuple(map(str, range(d))) if hierarchy is None else hierarchy.leaves
     far = "equal" if distances is None else tuple(map(tuple, np.asarray(distances).tolist()))
-    return Column(role=Role.PLAIN).met(name, Domain(values, kind), role=role, hierarchy=hierarchy, distance=far)
+    return Column(role=Role.PLAIN).over(name, Domain(values, kind), role=role, hierarchy=hierarchy, distance=far)
 
 
 def exact_column(name: str, d: int, **options: Any) -> ExactStatement:
@@ -51,7 +51,7 @@ def exact_column(name: str, d: int, **options: Any) -> ExactStatement:
 
 def open_column(name: str, d: int = 0, *, role: Role = Role.PLAIN, **options: Any) -> OpenStatement:
     """It lists no values, so whatever is said about them does not matter."""
-    return OpenStatement(Column(role=Role.PLAIN).met(name, None, role=role))
+    return OpenStatement(Column(role=Role.PLAIN).over(name, None, role=role))
 
 
 def set_column(name: str, d: int, design: Design | None = None, **options: Any) -> SetStatement:
@@ -79,7 +79,7 @@ def group_column(name: str, d: int, *, groups: GroupTable | None = None, **optio
 def term_column(
     name: str, terms: tuple[str, ...], knowledge: Knowledge | None, role: Role = Role.QUASI_SENSITIVE
 ) -> TermsStatement:
-    column = Column(role=Role.PLAIN).met(name, Domain(terms), role=role, knowledge=knowledge)
+    column = Column(role=Role.PLAIN).over(name, Domain(terms), role=role, knowledge=knowledge)
     return TermsStatement(column)
 
 

@@ -162,7 +162,7 @@ def prepared(n: int = 60) -> tuple[Prepared, GeneralTable]:
         numbered = tree_of(tree)
         codes[name] = rng.integers(0, len(tree.leaves), n)
         role = Role.SENSITIVE if name == "ill" else Role.QUASI_IDENTIFIER
-        columns[name] = Column(role=role, hierarchy=tree).met(name, Domain(tree.leaves))
+        columns[name] = Column(role=role, hierarchy=tree).over(name, Domain(tree.leaves))
         recoded[name] = (numbered.nodes, numbered.at[rng.integers(0, numbered.height + 1, n), codes[name]])
     frame = pl.DataFrame({name: np.array(TREES[name].leaves)[code] for name, code in codes.items()})
     data = Prepared("small", "Small", frame, ("job", "town"), "ill", TREES, Records(n, columns, codes))

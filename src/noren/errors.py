@@ -130,6 +130,11 @@ class ModelDoesNotApply(NorenError):
 class ReleaseError(NorenError):
     """A release directory is missing, incomplete, tampered with, or would overwrite another one."""
 
+    @classmethod
+    def distrust(cls, message: str) -> ReleaseError:
+        """Return the error for a release that differs from what its holder published."""
+        return cls(message, hint="Do not use it; ask the holder for it again.")
+
 
 class OutOfReach(NorenError):
     """The computation failed here: not enough memory, or a fault of the program. This says nothing about the table."""

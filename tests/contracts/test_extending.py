@@ -42,7 +42,7 @@ from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.statements import FORMS, Cells, CodeCells, ExactStatement, Judge, Likelihood, SetStatement, Statement
-from noren.statements.exact import codes_of
+from noren.statements.exact import NumberedStatement
 from noren.statements.statement import ReadDesign
 from noren.statements.texts import labels_in
 from noren.workflow.anonymize import run
@@ -87,7 +87,7 @@ class AtMost(ClassModel):
     def probes(cls, statement: Statement | None) -> Sequence[Model]:
         return [cls(on=statement.name, share=0.5)] if statement is not None else []
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass) / part.n
         return top, top <= self.share * (1 + TOLERANCE)
 
@@ -142,7 +142,7 @@ def test_a_new_model_is_measured_and_compared() -> None:
 def test_a_new_model_that_says_nothing_about_sets_refuses_them() -> None:
     with pytest.raises(nr.errors.PolicyError, match="at-most"):
         policy([AtMost(on="ill", share=0.5)], "decoys")
-    assert AtMost(on="ill", share=0.5).promised(["ill"], sets=False).says.endswith("50% of a class.")
+    assert AtMost(on="ill", share=0.5).promise_about(["ill"], sets=False).says.endswith("50% of a class.")
 
 
 class Wide(Model):
@@ -275,7 +275,7 @@ def test_a_new_method_shares_a_release() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class RoundedStatement(Statement):
+class RoundedStatement(NumberedStatement):
     """The value rounded down: codes number the steps, and the truth is one of the values of its step."""
 
     step: int = 10
@@ -283,6 +283,7 @@ class RoundedStatement(Statement):
     form: ClassVar[str] = "rounded"
     words: ClassVar[str] = "published rounded"
     is_key: ClassVar[bool] = True
+    numbers_of: ClassVar[str] = "steps"
     hides: ClassVar[bool] = True
 
     @property
@@ -294,23 +295,17 @@ class RoundedStatement(Statement):
         return tuple(f"{value} or a little more" for value in self.domain.values[:: self.step])
 
     def likelihood(self, cells: Cells) -> Likelihood:
-        first = self.checked(cells) * self.step
+        first = self.check_cells(cells) * self.step
         sizes = np.minimum(first + self.step, self.d) - first
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         value = np.arange(bounds[-1]) - np.repeat(bounds[:-1] - first, sizes)
         return Likelihood(bounds, value, np.ones(len(value)))
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return np.asarray(self.checked(cells) == np.asarray(truth) // self.step)
+        return np.asarray(self.check_cells(cells) == np.asarray(truth) // self.step)
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_classes(self, evidence)
-
-    def checked(self, cells: Any) -> NDArray[np.int64]:
-        return codes_of(self, cells, self.kinds, "steps")
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
 
     def label(self, code: Any) -> str:
         return self.labels[code]
@@ -326,7 +321,7 @@ class RoundedStatement(Statement):
     def field(self) -> dict[str, Any]:
         return {"name": self.name, "type": "string", "description": f"Rounded down to every {self.step}th value."}
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         return {"step": self.step}
 
     @classmethod
@@ -352,8 +347,8 @@ def diversity() -> float:
 def released(secret: str = "exact") -> nr.Release:
     """A release made by hand: rounded ages beside exact or drawn illnesses."""
     data = table()
-    ages = Column(role=Role.QUASI_IDENTIFIER).met("age", Domain(tuple(map(str, range(20, 60))), "integer", "data"))
-    ills = Column(role=Role.SENSITIVE).met("ill", Domain(ILLS, "string", "policy"))
+    ages = Column(role=Role.QUASI_IDENTIFIER).over("age", Domain(tuple(map(str, range(20, 60))), "integer", "data"))
+    ills = Column(role=Role.SENSITIVE).over("ill", Domain(ILLS, "string", "policy"))
     codes = np.array([ILLS.index(ill) for ill in data["ill"].to_list()])
     columns: list[Statement] = [RoundedStatement(ages, 10)]
     cells: dict[str, Cells] = {"age": CodeCells(4, ((data["age"].to_numpy() - 20) // 10).astype(np.uint8))}

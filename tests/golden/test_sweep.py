@@ -44,7 +44,7 @@ def patients() -> Records:
     for j, (name, tree) in enumerate(named.items()):
         role = Role.SENSITIVE if name == "disease" else Role.QUASI_IDENTIFIER
         codes[name] = np.array([tree.leaves.index(str(row[j])) for row in PATIENTS])
-        columns[name] = Column(role=role).met(name, Domain(tree.leaves), hierarchy=tree)
+        columns[name] = Column(role=role).over(name, Domain(tree.leaves), hierarchy=tree)
     return Records(len(PATIENTS), columns, codes)
 
 

@@ -32,8 +32,8 @@ POINTS = {
     "the check of the truth": ("noren.statements.set_cells.SetCells.contains", 3),
     "the check of the design": ("noren.workflow.draft.Draft.demand_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),
-    "scattering": ("noren.engines.shuffle.packed", 4),
-    "reading a bucket back": ("noren.engines.shuffle.unpacked", 5),
+    "scattering": ("noren.engines.shuffle.pack_batch", 4),
+    "reading a bucket back": ("noren.engines.shuffle.unpack_batch", 5),
     "writing": ("noren.statements.set.SetStatement.to_arrow", 1),
     "verifying": ("noren.engines.local.LocalEngine.judge", 1),
     "describing": ("noren.workflow.anonymize.write_descriptor", 1),
@@ -151,7 +151,7 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
     _, policy = holder(tmp_path / "holder", memoised=True)
     files: dict[str, bytes] = {}
     modes: set[int] = set()
-    real = shuffle.unpacked
+    real = shuffle.unpack_batch
 
     def spied(batch, like):
         if not files:
@@ -161,7 +161,7 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
                     files[path.name] = path.read_bytes()
         return real(batch, like)
 
-    monkeypatch.setattr(shuffle, "unpacked", spied)
+    monkeypatch.setattr(shuffle, "unpack_batch", spied)
     use_small_batches(monkeypatch, 100)
     use_buckets(monkeypatch)
     release = nr.anonymize(people(), policy, to=tmp_path / "public" / "release")
@@ -188,7 +188,7 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
     for name, eta in (("age", 2), ("job", 2), ("ill", 3)):
         numbers, domain = table[name].to_numpy(), release.column(name).domain
         assert numbers.dtype == np.uint8
-        values = np.array(domain.typed(), object)[SetOrder.of(len(domain), eta).codes[numbers]]
+        values = np.array(domain.typed_values(), object)[SetOrder.of(len(domain), eta).codes[numbers]]
         assert sorted(map(tuple, values.tolist())) == sorted(map(tuple, release.frame()[name].to_list()))
 
 

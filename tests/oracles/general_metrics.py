@@ -136,7 +136,7 @@ def general_table(
 ) -> GeneralTable:
     """The view of a table made by hand: true codes, and (nodes or groups, cell per record) where recoded."""
     n = len(next(iter(codes.values())))
-    columns = {name: Column(role=roles[name]).met(name, domains[name]) for name in codes}
+    columns = {name: Column(role=roles[name]).over(name, domains[name]) for name in codes}
     changes = {
         name: Recode(what, data) if isinstance(what, Nodes) else Group(what, data)
         for name, (what, data) in recoded.items()

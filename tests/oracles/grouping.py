@@ -36,7 +36,7 @@ def table_of(
         values = (labels or {}).get(name) or (tree.leaves if tree else [str(v) for v in range(d)])
         domain = Domain(tuple(values), "integer" if values[0].isdigit() else "string", "data")
         mine = role if name in sensitive else Role.QUASI_IDENTIFIER
-        columns[name] = Column(role=mine).met(name, domain, hierarchy=tree)
+        columns[name] = Column(role=mine).over(name, domain, hierarchy=tree)
         codes[name] = column
     return Records(len(next(iter(codes.values()))), columns, codes)
 

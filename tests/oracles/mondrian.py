@@ -25,17 +25,17 @@ TOWNS = Hierarchy.from_tree(
 def facts(name: str, kind: str, d: int, codes: NDArray, role: Role = Role.QUASI_IDENTIFIER) -> Column:
     """A column of d values: "ranked" numbers, a "set" of names, or a "tree" over the towns."""
     if kind == "tree":
-        return Column(role=role).met(name, Domain(TOWNS.leaves, "string", "policy"), hierarchy=TOWNS)
+        return Column(role=role).over(name, Domain(TOWNS.leaves, "string", "policy"), hierarchy=TOWNS)
     if kind == "ranked":
-        return Column(role=role).met(name, Domain(tuple(str(3 * v + v * v) for v in range(d)), "integer", "data"))
-    return Column(role=role).met(name, Domain(tuple(f"é{v:04d}" for v in range(d)), "string", "data"))
+        return Column(role=role).over(name, Domain(tuple(str(3 * v + v * v) for v in range(d)), "integer", "data"))
+    return Column(role=role).over(name, Domain(tuple(f"é{v:04d}" for v in range(d)), "string", "data"))
 
 
 def table_of(quasi: dict[str, tuple[str, int, NDArray]], secrets: dict[str, tuple[int, NDArray]]) -> Records:
     columns = {name: facts(name, kind, d, codes) for name, (kind, d, codes) in quasi.items()}
     for name, (d, codes) in secrets.items():
         plain = facts(name, "set", d, codes, Role.SENSITIVE)
-        columns[name] = plain.met(name, plain.domain, hierarchy=Hierarchy((plain.domain.values,)))
+        columns[name] = plain.over(name, plain.domain, hierarchy=Hierarchy((plain.domain.values,)))
     codes = {name: item[-1] for name, item in (quasi | secrets).items()}
     return Records(len(next(iter(codes.values()))), columns, codes)
 

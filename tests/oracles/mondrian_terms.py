@@ -30,7 +30,7 @@ def with_terms(table: Records, columns: dict[str, tuple[Knowledge, Terms]]) -> R
     for name, (knowledge, records) in columns.items():
         d = max([len(knowledge.terms), *(code + 1 for own in records for code in own)])
         values = (*knowledge.terms, *(f"unknown {i}" for i in range(d - len(knowledge.terms))))
-        column = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge).met(name, Domain(values, "string", "policy"))
+        column = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge).over(name, Domain(values, "string", "policy"))
         found[name] = TermRecords(column, cells_of(d, records))
     return Records(table.n, table.columns, table.codes, found)
 

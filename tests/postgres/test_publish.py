@@ -340,7 +340,7 @@ def test_counting_happens_in_the_base(server, schema, sql):
     asked = opened.store.counting([opened.column("ill"), opened.column("Stadt")])
     plan = explained(server, asked)
     assert "Aggregate" in plan
-    cells, rows = opened.store.counted([opened.column("ill"), opened.column("Stadt")])
+    cells, rows = opened.store.count_combinations([opened.column("ill"), opened.column("Stadt")])
     assert len(rows) == len(cells["ill"]) <= 6 * 3
     assert rows.sum() == 300
     asked_of = {"ill": ["flu"], "Stadt": ["Ulm"]}

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from noren.models import MODELS, Evidence, KAnonymity, SemanticDiversity, Verdict
 from noren.models.base import Judgement, Model
 from noren.models.class_check import ClassModel
-from noren.models.histograms import Histograms, summed
+from noren.models.histograms import Histograms, sum_entries
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
@@ -135,7 +135,7 @@ def releases(draw: st.DrawFn, make: Any) -> Made:
     return Made(columns, batch, group, cells, d)
 
 
-def judged(models: list[Model], made: Made, cuts: list[int]) -> list[Verdict]:
+def judge_all(models: list[Model], made: Made, cuts: list[int]) -> list[Verdict]:
     """All models in one judgement, with the release cut into batches."""
     judgement = Judgement.of(made.columns, models)
     edges = [0, *sorted(cuts), len(made.keys)]
@@ -164,7 +164,7 @@ def test_verdicts_against_the_definition(name: str, make: Any, data: st.DataObje
     assert issubclass(kind, ClassModel)
     model = kind(on="x", **options)
     cuts = data.draw(st.lists(st.integers(0, len(made.keys)), max_size=3))
-    (verdict,) = judged([model], made, cuts)
+    (verdict,) = judge_all([model], made, cuts)
     worst = (min if kind.higher_is_safer else max)(figure for figure, _, _ in truth)
     assert verdict.achieved == pytest.approx(worst, abs=1e-7) or (isinf(worst) and isinf(verdict.achieved))
     assert verdict.breaches == sum(n for _, good, n in truth if not good)
@@ -180,7 +180,7 @@ def test_weights_divide_generalised_records(made: Made, l: int, data: st.DataObj
     labels = LEVELS[made.d][0]
     assume(any(label in weights for label in labels))
     exact = [Fraction(weights.get(label, 1)) for label in labels]
-    (verdict,) = judged([MODELS["tau-l-diversity"](on="x", tau=0.6, l=l, weights=weights)], made, [])
+    (verdict,) = judge_all([MODELS["tau-l-diversity"](on="x", tau=0.6, l=l, weights=weights)], made, [])
     shares = {k: oracle.induced(c, made.d, exact) for k, c in oracle.gathered(made.keys, made.cells).items()}
     truth = [oracle.judge("tau-l-diversity", {"tau": 0.6, "l": l}, p, 1, p, ()) for p in shares.values()]
     assert verdict.achieved == pytest.approx(max(figure for figure, _ in truth))
@@ -193,7 +193,7 @@ def test_k_anonymity_counts_records(made: Made, k: int, cuts: list[int]) -> None
     cuts = [min(cut, len(made.keys)) for cut in cuts]
     sizes = [len(cells) for cells in oracle.gathered(made.keys, made.cells).values()]
     alone = [len(cells) for cells in oracle.gathered([key[1] for key in made.keys], made.cells).values()]
-    whole, part = judged([KAnonymity(k=k), KAnonymity(on="age", k=k)], made, cuts)
+    whole, part = judge_all([KAnonymity(k=k), KAnonymity(on="age", k=k)], made, cuts)
     for verdict, counts, title in ((whole, sizes, "quasi-identifiers"), (part, alone, "age")):
         assert (verdict.achieved, verdict.records, verdict.column) == (min(counts), sum(counts), title)
         assert verdict.breaches == sum(n for n in counts if n < k)
@@ -205,8 +205,8 @@ def test_k_anonymity_counts_records(made: Made, k: int, cuts: list[int]) -> None
 def test_batches_and_shared_classes_change_nothing(made: Made, cuts: list[int], data: st.DataObject) -> None:
     cuts = [min(cut, len(made.keys)) for cut in cuts]
     models = [MODELS[name](on="x", **data.draw(options_of(name, made.d))) for name in CLASSWISE]
-    apart = [judged([model], made, [])[0] for model in models]
-    assert judged(models, made, cuts) == apart
+    apart = [judge_all([model], made, [])[0] for model in models]
+    assert judge_all(models, made, cuts) == apart
 
 
 # ---------------------------------------------------------------- coarsening
@@ -218,7 +218,7 @@ counts = st.integers(2, 5).flatmap(lambda d: st.lists(st.lists(st.integers(0, 9)
 def histograms(rows: list[list[int]]) -> Histograms:
     table = np.array(rows, float)
     owner, value = np.nonzero(table)
-    return summed(table.sum(axis=1).astype(np.int64), owner, value, table[owner, value], table.shape[1])
+    return sum_entries(table.sum(axis=1).astype(np.int64), owner, value, table[owner, value], table.shape[1])
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSWISE if MODELS[name].coarsening_preserves])
@@ -235,7 +235,7 @@ def test_classes_put_together_satisfy_what_both_satisfy(name: str, rows: list[li
     column = exact_column("x", d, hierarchy=Hierarchy(LEVELS[d]), distances=heights(d))
     whole = np.array(rows).sum(axis=0) / np.array(rows).sum()
     both = [a + b for a, b in zip(rows[0], rows[1], strict=True)]
-    _, (first, second, together) = model.judged(histograms([rows[0], rows[1], both]), column, whole)
+    _, (first, second, together) = model.judge_histograms(histograms([rows[0], rows[1], both]), column, whole)
     assert together or not (first and second)
 
 
@@ -272,5 +272,5 @@ def test_two_classes_of_different_values_put_together_hold_values_twice() -> Non
     model = MODELS["m-invariance"](on="x", m=2)
     assert isinstance(model, ClassModel)
     assert model.search_rule is None
-    _, good = model.judged(histograms([[1, 1, 0], [1, 1, 1], [2, 2, 1]]), exact_column("x", 3), np.zeros(0))
+    _, good = model.judge_histograms(histograms([[1, 1, 0], [1, 1, 1], [2, 2, 1]]), exact_column("x", 3), np.zeros(0))
     assert good.tolist() == [True, True, False]

@@ -79,12 +79,12 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         d = len(tree.leaves)
         codes[f"q{i}"] = np.minimum(rng.exponential(spread, n).astype(int), d - 1)
         domain = Domain(tree.leaves, draw(st.sampled_from(["integer", "string"])), "data")
-        columns[f"q{i}"] = Column(role=Role.QUASI_IDENTIFIER).met(f"q{i}", domain, hierarchy=tree)
+        columns[f"q{i}"] = Column(role=Role.QUASI_IDENTIFIER).over(f"q{i}", domain, hierarchy=tree)
     sensitive = draw(st.integers(1, 2))
     for j in range(sensitive):
         values, codes[f"s{j}"] = np.unique(rng.integers(0, 4, n), return_inverse=True)
         domain = Domain(tuple(map(str, values.tolist())))
-        columns[f"s{j}"] = Column(role=Role.SENSITIVE).met(f"s{j}", domain)
+        columns[f"s{j}"] = Column(role=Role.SENSITIVE).over(f"s{j}", domain)
     asked = draw(st.lists(requirements(sensitive), min_size=1, max_size=2))
     return {"table": Records(n, columns, codes), "trees": trees, "asked": asked, "sensitive": sensitive}
 

@@ -37,7 +37,7 @@ def columns(draw, n: int, name: str, role: Role, keep: list[bool]) -> tuple[Gene
     numeric = form == "interval" and d > 1
     domain = Domain(tuple(str(v * v) for v in range(d)), "integer") if numeric else Domain(tuple(LABELS[:d]))
     if form == "as it is":
-        return GeneralColumn(Column(role=role).met(name, domain), codes), oracle.PlainColumn(
+        return GeneralColumn(Column(role=role).over(name, domain), codes), oracle.PlainColumn(
             quasi, d, truth, [(v,) for v in truth]
         )
     if form == "group":
@@ -45,7 +45,7 @@ def columns(draw, n: int, name: str, role: Role, keep: list[bool]) -> tuple[Gene
         table = GroupTable.from_codes(3, d, group[keep], codes[keep])
         held = [tuple(sorted(truth[i] for i in range(n) if keep[i] and group[i] == g)) for g in range(3)]
         plain = oracle.PlainColumn(quasi, d, truth, [held[g] for g in group], group=group.tolist())
-        return GeneralColumn(Column(role=role).met(name, domain), codes, Group(table, group)), plain
+        return GeneralColumn(Column(role=role).over(name, domain), codes, Group(table, group)), plain
     if form == "tree":
         upper = tuple(draw(st.sampled_from("XYZ")) for _ in range(d))
         tree = tree_of(Hierarchy((domain.values, upper, ("*",) * d)))
@@ -62,7 +62,7 @@ def columns(draw, n: int, name: str, role: Role, keep: list[bool]) -> tuple[Gene
     cells = [tuple(nodes.members(node).tolist()) for node in data]
     numbers = [float(v) for v in domain.values] if numeric else None
     plain = oracle.PlainColumn(quasi, d, truth, cells, numbers=numbers)
-    return GeneralColumn(Column(role=role).met(name, domain), codes, Recode(nodes, data)), plain
+    return GeneralColumn(Column(role=role).over(name, domain), codes, Recode(nodes, data)), plain
 
 
 @st.composite

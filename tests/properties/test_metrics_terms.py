@@ -144,7 +144,7 @@ def released(draw) -> tuple[GeneralTable, list[dict[str, tuple[int, ...]]], dict
         domain = Domain(tuple(str(v) for v in range(d)), "integer" if name == "age" else "string")
         data = np.array([distinct.index(m) for m in members])
         columns[name] = GeneralColumn(
-            Column(role=Role.QUASI_IDENTIFIER).met(name, domain), np.array(truth), Recode(nodes, data)
+            Column(role=Role.QUASI_IDENTIFIER).over(name, domain), np.array(truth), Recode(nodes, data)
         )
         for i, cell in enumerate(members):
             shown[i][name] = cell

@@ -49,7 +49,7 @@ def coded(quasi: list[Hierarchy], rows: np.ndarray, secrets: list[Hierarchy], va
     for j, (tree, column) in enumerate(listed):
         role = Role.QUASI_IDENTIFIER if j < len(quasi) else Role.SENSITIVE
         name = f"q{j}" if j < len(quasi) else f"s{j - len(quasi)}"
-        columns[name] = Column(role=role).met(name, Domain(tree.leaves), hierarchy=tree)
+        columns[name] = Column(role=role).over(name, Domain(tree.leaves), hierarchy=tree)
         codes[name] = column.astype(np.int64)
     return Records(len(rows), columns, codes)
 
@@ -81,7 +81,7 @@ def tables(draw: st.DrawFn, columns: int, distinct: bool) -> tuple[Records, list
         skew = rng.dirichlet(np.full(d, draw(st.sampled_from([0.5, 3.0]))))
         drawn = rng.choice(d, n, p=skew)
         seen, drawn = np.unique(drawn, return_inverse=True)
-        tree = draw(trees(d)).restricted([f"v{i}" for i in seen])
+        tree = draw(trees(d)).restrict_to([f"v{i}" for i in seen])
         if len(seen) > 1:
             models.append(draw(requirements(f"s{j}", len(seen), tree.leaves)))
         secrets.append(tree)

@@ -46,7 +46,7 @@ def published(classes: np.ndarray, columns: list) -> list[Axis]:
     _, numbered = np.unique(classes, return_inverse=True)
     axes, keys = [], []
     for j, (domain, truth, reported) in enumerate(columns):
-        column = Column(role=Role.QUASI_IDENTIFIER).met(f"c{j}", domain)
+        column = Column(role=Role.QUASI_IDENTIFIER).over(f"c{j}", domain)
         change = cover(column, truth, numbered, int(numbered.max()) + 1)
         statement = NodeStatement(column, change.nodes, change.tight)
         axes.append((f"c{j}", statement, CodeCells(len(change.nodes), change.data), reported))

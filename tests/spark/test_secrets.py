@@ -16,7 +16,7 @@ from noren.engines.spark import cluster
 from noren.engines.spark.cluster import TaskFailed, demand_room, demand_sealed, guarded
 from noren.errors import OutOfReach, SecretError
 from noren.secret import RecordStream
-from noren.secret.streams import ORDER, CarriedKeys, carried, numbered_digests, order_keys
+from noren.secret.streams import ORDER, CarriedKeys, carry_stream, numbered_digests, order_keys
 
 ON = {
     "spark.io.encryption.enabled": "true",
@@ -60,7 +60,7 @@ def test_the_secret_stays_and_single_keys_travel() -> None:
     stream = RecordStream(secret, names={"new": "old"})
     with pytest.raises(SecretError):
         pickle.dumps(stream)
-    there = pickle.loads(pickle.dumps(carried(stream, ["new"])))
+    there = pickle.loads(pickle.dumps(carry_stream(stream, ["new"])))
     keys, codes = pa.array(["a", "b"]), np.array([0, 1])
     digests = stream.digests(keys)
     assert there.digests(keys).tolist() == digests.tolist()
@@ -76,7 +76,7 @@ def test_a_task_is_packed_without_its_keys() -> None:
     """Whatever stands between: a stream within what makes cells, keys of the order beside it."""
     pytest.importorskip("pyspark", reason="Spark needs the extra spark")
     keys = CarriedKeys.of(nr.Secret(bytes(range(32))), [(ORDER, "")])
-    stream = carried(RecordStream(nr.Secret(bytes(range(1, 33)))), ["job"])
+    stream = carry_stream(RecordStream(nr.Secret(bytes(range(1, 33)))), ["job"])
     task = {"make": [stream, "a long list of values"], "order": keys, "again": keys}
     body, kept = cluster.without_keys(task)
     secrets = [*keys._keys.values(), *stream._secret._keys.values()]

@@ -19,7 +19,7 @@ from noren.sources.derived import with_markers
 from noren.sources.sample import sampled
 from noren.sources.source import RowRange, Writing
 from noren.statements import CodeCells, OpenCells, TermCells, take
-from noren.statements.set_cells import SetCells, numbered
+from noren.statements.set_cells import NumberedSets, SetCells
 
 N = 7
 
@@ -42,7 +42,7 @@ def cells() -> dict[str, Any]:
         "code": CodeCells(300, rng.integers(0, 300, N).astype(np.uint16)),
         "mask": SetCells(40, rng.integers(0, 1 << 40, N).astype(np.uint64)),
         "rows": SetCells(70, rows),
-        "kept": numbered(table, np.array([0, 1, 2, 0, 1, 2, 0], np.uint8)),
+        "kept": NumberedSets(table, np.array([0, 1, 2, 0, 1, 2, 0], np.uint8)),
         "terms": TermCells(9, np.array([0, 2, 2, 3, 3, 6, 6, 7]), np.array([1, 4, 0, 2, 3, 8, 5], np.int32)),
         **{name: OpenCells(column) for name, column in open_cells.items()},
     }
@@ -60,7 +60,7 @@ def test_every_kind_of_cell_comes_back(rows: slice) -> None:
     back = through(wire, batch)
     assert list(back) == list(batch)
     for name, found in back.items():
-        assert found.packed().to_pylist() == batch[name].packed().to_pylist(), name
+        assert found.pack().to_pylist() == batch[name].pack().to_pylist(), name
         assert type(found) is type(batch[name])
 
 
@@ -70,7 +70,7 @@ def test_batches_that_spark_has_cut_come_back() -> None:
     sent = wire.packed(whole, np.zeros((N, 2), np.int64))
     back = wire.unpacked(pa.RecordBatch.from_arrays([column.slice(2, 3) for column in sent.columns], sent.schema.names))
     for name, found in back.items():
-        assert found.packed().to_pylist() == whole[name].take(slice(2, 5)).packed().to_pylist(), name
+        assert found.pack().to_pylist() == whole[name].take(slice(2, 5)).pack().to_pylist(), name
 
 
 def test_a_kind_that_cannot_be_shuffled_is_refused() -> None:

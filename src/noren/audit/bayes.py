@@ -182,7 +182,7 @@ def _everything(name: str, records: Attacked) -> tuple[Believed, Mapping[str, fl
     assert found is not None
     assert found.without is not None
     before = found.without
-    left = records.sets[name].statement.spread(cells[name])
+    left = records.sets[name].statement.count_possible(cells[name])
     now, then = (found.truth_belief, found.right), (before.truth_belief, before.right)
     out = Believed(found.top, found.belief, before.belief, left, found.moved, now[0], then[0], now[1], then[1])
     return out, found.used

@@ -355,7 +355,7 @@ def _keys(data: Any, policy: Policy, rule: KeyRule) -> pl.Series:
 
     source = open_table(data, policy)
     parts = [batch.column(rule.column).cast(pa.large_string()) for batch in source.batches([rule.column])]
-    return pl.Series(rule.evened(pa.chunked_array(parts, pa.large_string())))
+    return pl.Series(rule.normalise(pa.chunked_array(parts, pa.large_string())))
 
 
 def _recognised(attack: Intersection, releases: Sequence[Release], secrets: Sequence[Statement]) -> list[AttackResult]:

@@ -22,7 +22,7 @@ from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
 from noren.audit.sample import Times, known_mean, mean
 from noren.audit.targets import Target, attackable, counted_keys, owners_of
 from noren.engines.finding import Matches
-from noren.models.histograms import Histograms, summed
+from noren.models.histograms import Histograms, sum_entries
 from noren.ragged import chosen, distinct_of, owners, runs
 from noren.release.release import Release
 from noren.statements import Statement
@@ -129,7 +129,7 @@ class KnownRecords(ClassAttack):
         widths = left.sure.distinct[inside]
         taken = chosen(left.sure.starts, inside)[1]
         mass = left.sure.mass[taken] * np.repeat(weight, widths)
-        sure = summed(np.ones(sets, np.int64), np.repeat(of, widths), left.sure.value[taken], mass, target.d)
+        sure = sum_entries(np.ones(sets, np.int64), np.repeat(of, widths), left.sure.value[taken], mass, target.d)
         held = belief_in(sure, part.of, truth, target.d)
         held = np.where(held > 0, held, np.nan)
         return lines | {"truth_needed": mean(left.sizes.astype(float))[part.of] - held}
@@ -141,7 +141,7 @@ class KnownRecords(ClassAttack):
         left = np.maximum(1, sizes - self.known) if self.known is not None else np.ones(len(sizes), np.int64)
         figures = {"left": left} | struck_out(sizes, left, owner, value, mass, count, target.d)
         exact = mass >= CERTAIN
-        sure = summed(sizes, owner[exact], value[exact], count[exact].astype(float), target.d)
+        sure = sum_entries(sizes, owner[exact], value[exact], count[exact].astype(float), target.d)
         most = most_left(sizes, owner, value, mass, count, target.d, self.limit)
         figures["needed"] = np.where(most > 0, sizes - most, np.nan)
         return Left(figures, sizes, sure)

@@ -506,7 +506,7 @@ def _finder(table: Records, require: Sequence[Model], secret: str, whole: NDArra
     codes = {name: table.codes[name] for name in table.quasi}
     if whole is not None:
         domain = Domain(tuple(map(str, range(int(whole.max()) + 1))))
-        columns[secret] = Column(role=Role.SENSITIVE).met(secret, domain)
+        columns[secret] = Column(role=Role.SENSITIVE).over(secret, domain)
         codes[secret] = whole
     recoded = Mondrian(blind=False).recode(Records(table.n, columns, codes), require, repeatable).recoded
     nodes, data = [], []

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines.finding import Matches
-from noren.errors import ReleaseError
 from noren.ragged import chosen, distinct_of
 from noren.release.published import Published
 from noren.release.store import MemoryStore
@@ -157,12 +156,9 @@ class View:
 def counted_view(release: Published, columns: Sequence[str]) -> View:
     """Return the distinct rows of these columns, counted by the store."""
     statements: list[Statement] = [release.column(name) for name in columns]
-    cells, times = release.store.counted(statements)  # type: ignore[attr-defined]
+    cells, times = release.store.count_combinations(statements)  # type: ignore[attr-defined]
     if int(times.sum()) != release.rows:
-        raise ReleaseError(
-            f"the data hold {int(times.sum())} rows, the manifest says {release.rows}.",
-            hint="Do not use it; ask the holder for it again.",
-        )
+        raise release.count_error(int(times.sum()))
     store = MemoryStore(cells)
     return View(Published(statements, store, len(times), suppressed=release.suppressed, title=release.title), times)
 

@@ -142,7 +142,7 @@ class Similarity(ClassAttack):
     def _best(self, told: Histograms, meanings: Meanings, level: int) -> Columns:
         if meanings.places is not None:
             return best_interval(told, meanings.places, meanings.widths[level])
-        return best_guess(told.merged(meanings.groups[level]))
+        return best_guess(told.merge_values(meanings.groups[level]))
 
     def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
         meanings = self._meaning(target)
@@ -150,7 +150,7 @@ class Similarity(ClassAttack):
             reach = meanings.places[truth] - meanings.places[found["meaning"][of]]
             return {"right": ((reach >= -1e-9) & (reach <= meanings.widths[self.level] + 1e-9)).astype(float)}
         groups = meanings.groups[self.level]
-        inside = belief_in(told.merged(groups), of, groups[truth], int(groups.max()) + 1)
+        inside = belief_in(told.merge_values(groups), of, groups[truth], int(groups.max()) + 1)
         best = inside >= found["belief"][of] - TIE
         return {"truth_belief": inside, "right": np.where(best, 1 / found["ties"][of], 0.0)}
 

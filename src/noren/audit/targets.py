@@ -23,7 +23,7 @@ from noren.audit.sets import estimated
 from noren.engines.finding import Finder, Matches, exact_nodes
 from noren.engines.records import QUASI
 from noren.errors import DataError, QueryError
-from noren.models.histograms import Histograms, summed
+from noren.models.histograms import Histograms, sum_entries
 from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
 from noren.release.published import Published
 from noren.release.store import MemoryStore
@@ -104,7 +104,7 @@ class Target:
     def told(self, part: Matches) -> Histograms:
         """Return the distribution of base values of every set of rows, as masses that sum to its rows."""
         owner, value, mass, count = self.entries(part.order, part.bounds)
-        return summed(self.sizes(part), owner, value, mass * count, self.d)
+        return sum_entries(self.sizes(part), owner, value, mass * count, self.d)
 
     def pool(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """List the entries of the row's own classes; the cells of a group are those of its table."""

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.render import PLACE, RELEASE, NamedOption, echo_json, named, on_disk, runs_anywhere, say, stages, table
+from noren.cli.render import (
+    PLACE,
+    RELEASE,
+    NamedOption,
+    echo_json,
+    name_place,
+    on_disk,
+    runs_anywhere,
+    say,
+    stages,
+    table,
+)
 from noren.errors import DataError, QueryError
 
 if TYPE_CHECKING:
@@ -120,7 +131,7 @@ def audit(
     if original is None and options:
         raise click.UsageError(f"--{next(iter(options))} needs --original.")
     _check_targets(on_disk(release), plot, records)
-    options |= _parsed(set_options)
+    options |= _parse_options(set_options)
     if later and (not second or original is None):
         raise click.UsageError("--second-original needs --second, --original and --policy.")
     if second:
@@ -133,7 +144,7 @@ def audit(
     found, skipped = _run(case, names, options, show=not as_json)
     written = _write(found, plot, records)
     if as_json:
-        told = {"release": named(release), "results": [one.to_dict() for one in found], "written": written}
+        told = {"release": name_place(release), "results": [one.to_dict() for one in found], "written": written}
         echo_json(told | ({"skipped": skipped} if skipped else {}))
         return
     _say_most(found, details)
@@ -163,7 +174,7 @@ def _run(
         chosen = [name for name, reason in judged.items() if reason is None]
         skipped = {name: reason for name, reason in judged.items() if reason is not None}
     found: list[AttackResult] = []
-    attacks = order_attacks([make_attack(name, own) for name, own in _shared(chosen, options).items()])
+    attacks = order_attacks([make_attack(name, own) for name, own in _share_options(chosen, options).items()])
     for knows, alike in groupby(attacks, key=lambda one: one.knows):
         results: list[AttackResult] = []
         for one in alike:
@@ -182,7 +193,7 @@ def _run(
     return found, skipped
 
 
-def _shared(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _share_options(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Read the options of the attacks. An option written as attack.option is for that attack only."""
     from noren.audit import ATTACKS
 
@@ -219,7 +230,7 @@ def _many(name: str, field: str, value: Any) -> Any:
     return [part.strip() for part in value.split(",")] if listed else value
 
 
-def _parsed(pairs: Sequence[str]) -> dict[str, str]:
+def _parse_options(pairs: Sequence[str]) -> dict[str, str]:
     out: dict[str, str] = {}
     for pair in pairs:
         name, found, value = pair.partition("=")

@@ -15,7 +15,7 @@ from noren.cli.render import (
     VERDICT_COLUMNS,
     NamedOption,
     echo_json,
-    named,
+    name_place,
     on_disk,
     runs_anywhere,
     say,
@@ -112,13 +112,18 @@ def verify(
     left = sum(verdict.by_holder for verdict in verdicts)
     if as_json:
         holds = False if failed else None if undecided or left else True
-        told: dict[str, Any] = {"release": named(release), "holds": holds, "records": records, "suppressed": left_out}
+        told: dict[str, Any] = {
+            "release": name_place(release),
+            "holds": holds,
+            "records": records,
+            "suppressed": left_out,
+        }
         told["signer"] = None if signed is None else signed.fingerprint
         told["unconfirmed"] = list(verdicts.unconfirmed)
         told |= {"cells": read} if read else {}
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
-        say(f"{named(release)}: {records:,} records, {words}")
+        say(f"{name_place(release)}: {records:,} records, {words}")
         for line in read:
             say(line)
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))

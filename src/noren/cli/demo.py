@@ -102,7 +102,7 @@ def run_demo(folder: Path, records: int, *, say: Callable[[str], None], stage: S
     say(f"3. Anonymised and verified: {folder / 'release'}")
     release = open_release(folder / "release")
     example = release.frame().row(0, named=True)
-    say("   A published record: " + ", ".join(f"{name} {_shown(cell)}" for name, cell in example.items()) + "\n")
+    say("   A published record: " + ", ".join(f"{name} {_show_cell(cell)}" for name, cell in example.items()) + "\n")
     verdicts = verify(release, original=patients)
     say("4. job x disease estimated from the release, compared with the original, which only the holder has.")
     estimate = release.estimate(["job", "disease"])
@@ -135,7 +135,7 @@ def run_demo(folder: Path, records: int, *, say: Callable[[str], None], stage: S
     )
 
 
-def _shown(cell: Any) -> str:
+def _show_cell(cell: Any) -> str:
     return "{" + ", ".join(map(str, cell)) + "}" if isinstance(cell, list) else str(cell)
 
 
@@ -220,9 +220,9 @@ def hospital_table(n: int = 20_000, seed: int = 1) -> pa.Table:
     age = _ages(n, rng)
     zips, region_of_zip, share = _zips()
     place = rng.choice(len(zips), n, p=share)
-    job = _drawn(_job_odds(), region_of_zip[place] * 100 + age, rng)
-    year = rng.choice(len(YEARS), n, p=_normalised(np.linspace(1.0, 1.35, len(YEARS))))
-    disease = _drawn(_disease_odds(), (age * len(_JOBS) + job) * len(YEARS) + year, rng)
+    job = _draw_outcomes(_job_odds(), region_of_zip[place] * 100 + age, rng)
+    year = rng.choice(len(YEARS), n, p=_normalise(np.linspace(1.0, 1.35, len(YEARS))))
+    disease = _draw_outcomes(_disease_odds(), (age * len(_JOBS) + job) * len(YEARS) + year, rng)
     return pa.table(
         {
             "patient_id": pa.array([f"P{number:06d}" for number in range(1, n + 1)], pa.string()),
@@ -246,18 +246,18 @@ def _ages(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     years = np.arange(100)
     odds = 0.6 + 2.2 * np.exp(-years / 3) + 1.2 * np.exp(-(((years - 71) / 17) ** 2)) + 0.5 * (years > 18)
     odds[years > 85] *= np.exp(-(years[years > 85] - 85) / 5)
-    return rng.choice(years, n, p=_normalised(odds))
+    return rng.choice(years, n, p=_normalise(odds))
 
 
 def _zips() -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
     """Return the zips, the region of each, and the share of patients who live there."""
     zips, region_of, share = [], [], []
     for region, (prefix, count, weight, _) in enumerate(_REGIONS):
-        inside = _normalised(1 / np.arange(1, count + 1) ** 0.6)
+        inside = _normalise(1 / np.arange(1, count + 1) ** 0.6)
         zips += [f"{prefix}{1 + 7 * i:02d}" for i in range(count)]
         region_of += [region] * count
         share += (weight * inside).tolist()
-    return zips, np.array(region_of), _normalised(np.array(share))
+    return zips, np.array(region_of), _normalise(np.array(share))
 
 
 def _job_odds() -> NDArray[np.float64]:
@@ -265,7 +265,7 @@ def _job_odds() -> NDArray[np.float64]:
     jobs = list(_JOBS)
     odds = np.zeros((len(_REGIONS), 100, len(jobs)))
     for region, (*_, more) in enumerate(_REGIONS):
-        work = _normalised(np.array([share * more.get(job, 1.0) for job, (share, _) in _JOBS.items()]))
+        work = _normalise(np.array([share * more.get(job, 1.0) for job, (share, _) in _JOBS.items()]))
         for age in range(100):
             working = float(np.interp(age, [16, 25, 60, 67, 75], [0.0, 0.93, 0.93, 0.12, 0.01]))
             student = float(np.interp(age, [5, 6, 17, 27], [0.0, 0.97, 0.97, 0.03])) * (age < 32)
@@ -274,7 +274,7 @@ def _job_odds() -> NDArray[np.float64]:
             row[jobs.index("Student")] += student
             row[jobs.index("Retired")] += retired
             row[jobs.index("No job")] += 1.0 if age < 6 else 0.02
-            odds[region, age] = _normalised(row)
+            odds[region, age] = _normalise(row)
     return odds.reshape(-1, len(jobs))
 
 
@@ -293,7 +293,7 @@ def _disease_odds() -> NDArray[np.float64]:
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def _drawn(odds: NDArray[np.float64], row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_outcomes(odds: NDArray[np.float64], row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw one outcome per record from its row of probabilities."""
     bounds = np.cumsum(odds, axis=1)[:, :-1]
     out = np.empty(row.size, np.int64)
@@ -310,7 +310,7 @@ def _names(n: int, rng: np.random.Generator) -> list[str]:
     return [f"{first[a]} {heads[b]}{middles[c]}{tails[d]}" for a, b, c, d in zip(*picks, strict=True)]
 
 
-def _normalised(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalise(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(odds / odds.sum())
 
 

@@ -16,7 +16,7 @@ from noren.cli.render import (
     VERDICT_COLUMNS,
     OneOf,
     echo_json,
-    named,
+    name_place,
     on_disk,
     reads_csv,
     reads_queries,
@@ -192,7 +192,7 @@ def anonymize(
     if as_json:
         echo_json(
             {
-                "release": named(to),
+                "release": name_place(to),
                 "records": facts.records,
                 "dropped": facts.dropped,
                 "suppressed": facts.suppressed,
@@ -217,8 +217,8 @@ def anonymize(
         say(f"Note: {note}", err=True)
     dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
     dropped += f", {facts.suppressed:,} suppressed to protect the others" if facts.suppressed else ""
-    say(f"Released {facts.records:,} records{dropped} to {named(to)}")
-    rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _shown(epsilon_of(d))] for name, d in facts.designs.items()]
+    say(f"Released {facts.records:,} records{dropped} to {name_place(to)}")
+    rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _number_text(epsilon_of(d))] for name, d in facts.designs.items()]
     numbers = ("set size", "of values", "p", "epsilon")
     if facts.designs:
         table("Decoys", ("column", "design", *numbers), rows, numbers)
@@ -335,7 +335,7 @@ def _show_left_out(parts: Sequence[TermSearch]) -> None:
     table("Left-out terms", ("columns", "search", *numbers), rows, numbers)
 
 
-def _shown(number: float | None) -> str:
+def _number_text(number: float | None) -> str:
     return "-" if number is None else f"{number:.3g}"
 
 

@@ -105,7 +105,7 @@ def distance(data: str, policy: Path, column: str, least: float, as_json: bool) 
         raise DataError(f"{column!r} has no distance.", hint="Choose a column with values or bins.")
     tree = rules.hierarchies.get(column)
     far = declared_distance(rules, column, found.domain)
-    judged = judge_distance(far, None if tree is None else tree.restricted(found.domain.values), least)
+    judged = judge_distance(far, None if tree is None else tree.restrict_to(found.domain.values), least)
     if as_json:
         echo_json({"column": column, "d": least, **judged._asdict()})
         return

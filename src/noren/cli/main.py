@@ -116,7 +116,7 @@ class LazyCommands(Commands):
             module, _ = COMMANDS[cmd_name]
             command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
             return command
-        if cmd_name in (added := _added()):
+        if cmd_name in (added := _added_commands()):
             command = added[cmd_name].load()
             return command
         return _not_installed(cmd_name) if cmd_name in ELSEWHERE else None
@@ -129,7 +129,7 @@ class LazyCommands(Commands):
                 formatter.write_dl([(name, texts[name]) for name in [*commands, *others]])
 
 
-def _added() -> dict[str, EntryPoint]:
+def _added_commands() -> dict[str, EntryPoint]:
     """Return the entry points of the group by name; Noren's own names take precedence."""
     from importlib.metadata import entry_points
 
@@ -139,7 +139,7 @@ def _added() -> dict[str, EntryPoint]:
 def _texts() -> dict[str, str]:
     """Return every command with its help text, or the distribution that added it."""
     known = {name: text for name, (_, text) in (COMMANDS | ELSEWHERE).items()}
-    guests = {name: point for name, point in _added().items() if name not in known}
+    guests = {name: point for name, point in _added_commands().items() if name not in known}
     return known | {name: f"Added by {point.dist.name}." if point.dist else "" for name, point in guests.items()}
 
 

@@ -14,7 +14,7 @@ from noren.cli.render import (
     OneOf,
     echo_json,
     guarded_frame,
-    named,
+    name_place,
     parse_where,
     runs_anywhere,
     say,
@@ -167,7 +167,7 @@ def estimate(
     say(f"{result.estimator}, {result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
     for sentence in result.notes:
         say(sentence)
-    _written(plot, csv_file)
+    _say_written(plot, csv_file)
 
 
 @click.command(epilog="Example: noren describe release")
@@ -320,7 +320,7 @@ def regress(
     a:b is a product, a*b both and their product, C(a) takes numbers as names, - 1 leaves out the constant. Names with
     other signs stand between back quotes; "`disease=Flu` ~ age" models one value.
     """
-    opened = _opened(release, plot, csv_file)
+    opened = _open_checked(release, plot, csv_file)
     found = opened.regress(
         formula,
         family,
@@ -335,7 +335,7 @@ def regress(
         echo_json(found.to_dict())
         return
     say(str(found))
-    _written(plot, csv_file)
+    _say_written(plot, csv_file)
 
 
 @click.command(epilog="Example: noren test release job disease@2")
@@ -363,7 +363,7 @@ def test(
     as_json: bool,
 ) -> None:
     """Test whether columns ONE and TWO of RELEASE are related: independence, difference of means, or trend."""
-    opened = _opened(release)
+    opened = _open_checked(release)
     options = {"permutations": permutations, "values": _numbers(values), "weighted": False if unweighted else None}
     found = opened.test(one, two, kind, parse_where(where, opened.columns), within=within, **options)
     if as_json:
@@ -386,7 +386,7 @@ def _check_files(plot: Path | None, csv_file: Path | None) -> None:
         keep_out(csv_file)
 
 
-def _opened(release: Path | str, plot: Path | None = None, csv_file: Path | None = None) -> Any:
+def _open_checked(release: Path | str, plot: Path | None = None, csv_file: Path | None = None) -> Any:
     """Check the output files, then open the release."""
     from noren.release.release import open_release
 
@@ -410,7 +410,7 @@ def _files(result: Any, plot: Path | None, csv_file: Path | None, *kind: str) ->
         write_whole(csv_file, guarded_frame(result.frame).write_csv().encode())
 
 
-def _written(*paths: Path | None) -> None:
+def _say_written(*paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             say(f"Written: {path}")
@@ -418,7 +418,7 @@ def _written(*paths: Path | None) -> None:
 
 def _answer(measure: str, release: Path | str, options: dict[str, Any]) -> None:
     """Compute the answer, write files, and print a table."""
-    opened = _opened(release, options["plot"], options["csv_file"])
+    opened = _open_checked(release, options["plot"], options["csv_file"])
     own: dict[str, Any] = {name: options[name] for name in ("of", "one", "two", "q") if name in options}
     if over := options.get("over"):
         measure, own["over"] = "standardize", over
@@ -447,7 +447,7 @@ def _answer(measure: str, release: Path | str, options: dict[str, Any]) -> None:
     say(f"{result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
     for note in result.notes:
         say(note)
-    _written(options["plot"], options["csv_file"])
+    _say_written(options["plot"], options["csv_file"])
 
 
 def _short(value: float, name: str) -> str:
@@ -479,7 +479,7 @@ def export(release: Path | str, form: str, to: Path, tables: int, seed: int | No
     with stages(as_json)("Drawing tables", None if form in PUBLISHED else BURN_IN + tables * BETWEEN) as meter:
         good_for = run(opened, to, form, m=tables, seed=seed, mark=mark, progress=meter)
     if as_json:
-        echo_json({"written": named(to), "form": form, "good_for": good_for})
+        echo_json({"written": name_place(to), "form": form, "good_for": good_for})
         return
     say(f"Written: {to}")
     say(f"{form}: {good_for}.")

@@ -49,12 +49,14 @@ def guarded_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table for CSV in which texts that a spreadsheet would run as formulas begin with an apostrophe."""
     import polars as pl
 
-    from noren.statements.texts import guarded, guarded_text
+    from noren.statements.texts import guard_formulas, guard_text
 
     texts = [
-        pl.Series(c.name, guarded(c.to_arrow().cast("large_string")), pl.String) for c in frame if c.dtype == pl.String
+        pl.Series(c.name, guard_formulas(c.to_arrow().cast("large_string")), pl.String)
+        for c in frame
+        if c.dtype == pl.String
     ]
-    return frame.with_columns(texts).rename({name: guarded_text(name) for name in frame.columns})
+    return frame.with_columns(texts).rename({name: guard_text(name) for name in frame.columns})
 
 
 def stages(quiet: bool) -> Stage:
@@ -209,7 +211,7 @@ def on_disk(place: Any) -> Path | None:
     return place if isinstance(place, Path) else None
 
 
-def named(place: Any) -> str:
+def name_place(place: Any) -> str:
     """Return the name of a place for output, without a password."""
     if isinstance(place, str) and "://" in place:
         from noren.sources.place import STORES, place_of
@@ -247,7 +249,7 @@ def reads_csv(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of CSV files to a command; it gets them as `csv`."""
 
     @functools.wraps(command)
-    def asked(*args: Any, separator: str | None, encoding: str | None, missing: tuple[str, ...], **rest: Any) -> Any:
+    def wrapper(*args: Any, separator: str | None, encoding: str | None, missing: tuple[str, ...], **rest: Any) -> Any:
         return command(*args, csv={"separator": separator, "encoding": encoding, "missing_values": missing}, **rest)
 
     for option in (
@@ -255,15 +257,15 @@ def reads_csv(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--encoding", help="Text encoding of a CSV; detected by default."),
         click.option("--separator", help="Column separator of a CSV; detected by default."),
     ):
-        asked = option(asked)
-    return asked
+        wrapper = option(wrapper)
+    return wrapper
 
 
 def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option --query to a command whose DATA may be the address of a database."""
 
     @functools.wraps(command)
-    def asked(*args: Any, data: str, query: str | None, **rest: Any) -> Any:
+    def wrapper(*args: Any, data: str, query: str | None, **rest: Any) -> Any:
         if query is not None:
             if "://" not in data:
                 raise click.UsageError(
@@ -272,14 +274,16 @@ def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:
             data += ("&" if "?" in data else "?") + urlencode({"query": query})
         return command(*args, data=data, **rest)
 
-    return click.option("--query", help="Read the rows of this SQL query; DATA is then a postgresql:// address.")(asked)
+    return click.option("--query", help="Read the rows of this SQL query; DATA is then a postgresql:// address.")(
+        wrapper
+    )
 
 
 def runs_anywhere(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of engines to a command; it gets the engine, None for this machine."""
 
     @functools.wraps(command)
-    def chosen(*args: Any, engine: str, master: str | None, conf: tuple[str, ...], **rest: Any) -> Any:
+    def wrapper(*args: Any, engine: str, master: str | None, conf: tuple[str, ...], **rest: Any) -> Any:
         if engine != "spark" and (master is not None or conf):
             raise click.UsageError("--master and --conf are for --engine spark.")
         settings = dict(one.partition("=")[::2] for one in conf)
@@ -303,8 +307,8 @@ def runs_anywhere(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Where the work runs.",
         ),
     ):
-        chosen = option(chosen)
-    return chosen
+        wrapper = option(wrapper)
+    return wrapper
 
 
 class OneOf(click.Choice):

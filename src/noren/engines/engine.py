@@ -183,7 +183,7 @@ class Portable(Protocol):
         """Return the keys of draws in a form that can be sent; whoever has them draws the same."""
 
     @property
-    def shared(self) -> Any:
+    def shared_maker(self) -> Any:
         """Return the maker of cells without keys, if it is the same for all records; otherwise None."""
 
     def part(self, start: int, stop: int) -> Any:

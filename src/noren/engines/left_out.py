@@ -107,7 +107,7 @@ class Members:
                 columns[name], cells[name] = _alike(name), cells[_ABSENT]
                 continue
             column = self.records.columns[name]
-            columns[name] = ExactStatement(column.met(name, column.domain, role=Role.SENSITIVE))
+            columns[name] = ExactStatement(column.over(name, column.domain, role=Role.SENSITIVE))
             cells[name] = CodeCells(column.d, self.records.codes[name][rows])
         if self.people is not None:
             cells[PERSON] = CodeCells(int(self.people.max(initial=0)) + 1, self.people[rows])
@@ -129,4 +129,4 @@ class Members:
 
 def _alike(name: str) -> Statement:
     """Return a quasi-identifier in which all records are equal."""
-    return ExactStatement(Column(role=Role.QUASI_IDENTIFIER).met(name, Domain(("*",))))
+    return ExactStatement(Column(role=Role.QUASI_IDENTIFIER).over(name, Domain(("*",))))

@@ -24,7 +24,7 @@ from noren.release.published import Published
 from noren.schema.domain import Domain, bin_labels
 from noren.schema.kinds import Format
 from noren.secret import Keystream
-from noren.sources.held import held
+from noren.sources.held import hold_columns
 from noren.sources.place import Spot
 from noren.sources.source import Source, Writing, open_source
 from noren.statements import CellBatch, OpenCells, Statement, batch_length
@@ -41,7 +41,7 @@ class LocalEngine:
         )
 
     def held(self, source: Source, data: Any) -> Source:
-        return held(source)
+        return hold_columns(source)
 
     def demand_room(self, needed: int, what: str) -> None:
         """Accept any size: this machine's memory is for the holder to judge."""

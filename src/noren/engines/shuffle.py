@@ -18,7 +18,7 @@ from noren.engines.kernels import shuffle_with
 from noren.errors import DataError
 from noren.secret import Keystream
 from noren.statements import CellBatch, Cells, batch_length, concat, take
-from noren.statements.batch import packed, record_bytes, unpacked
+from noren.statements.batch import pack_batch, record_bytes, unpack_batch
 
 WORDS_AT_ONCE = 1 << 20
 MOST_BUCKETS = 1 << 16
@@ -74,7 +74,7 @@ class Shuffler:
         numbers = bucket_numbers(batch_length(batch), len(self._buckets), self._stream)
         order = np.argsort(numbers, kind="stable")
         bounds = np.searchsorted(numbers[order], np.arange(len(self._buckets) + 1))
-        rows = pa.record_batch(packed(take(batch, order)))
+        rows = pa.record_batch(pack_batch(take(batch, order)))
         for number, writer in enumerate(self._buckets):
             start, stop = int(bounds[number]), int(bounds[number + 1])
             if stop > start:
@@ -100,7 +100,7 @@ class Shuffler:
         assert self._like is not None
         path = self._folder / f"bucket-{number}.arrow"
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-            parts: list[CellBatch] = [unpacked(batch, self._like) for batch in reader]
+            parts: list[CellBatch] = [unpack_batch(batch, self._like) for batch in reader]
         path.unlink()
         return parts
 
@@ -115,7 +115,7 @@ class Shuffler:
 
         assert self._folder is not None
         count = 1 << int(np.ceil(np.log2(min(MOST_FILES, max(2, wanted)))))
-        schema = pa.record_batch(packed(take(batch, slice(0, 0)))).schema
+        schema = pa.record_batch(pack_batch(take(batch, slice(0, 0)))).schema
         for number in range(count):
             path = self._folder / f"bucket-{number}.arrow"
             self._buckets.append(pa.ipc.new_stream(str(path), schema))

@@ -173,13 +173,13 @@ def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]
     values = tuple(value for value, stays in zip(domain.values, kept, strict=True) if stays)
     resolved: dict[str, object] = {}
     if column.tree is not None:
-        resolved["hierarchy"] = column.tree.restricted(values)
+        resolved["hierarchy"] = column.tree.restrict_to(values)
     if isinstance(column.distance, tuple):
         some = np.flatnonzero(kept)
         resolved["distance"] = tuple(tuple(column.distance[i][j] for j in some.tolist()) for i in some.tolist())
     edges = domain.edges if set(domain.plain) <= set(values) else None  # bins that all stay are still bins
     less = replace(domain, values=values, edges=edges, kind=_kind(column, values))
-    return column.met(column.name, less, **resolved), place
+    return column.over(column.name, less, **resolved), place
 
 
 def _kind(column: Column, values: Sequence[str]) -> Kind:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from noren.engines import Plan, Table
 from noren.errors import PolicyError, Problem
 from noren.methods.base import Method
-from noren.models.base import Model, searched
+from noren.models.base import Model, select_searchable
 from noren.progress import Stage, quiet
 from noren.schema.column import Column
 from noren.schema.roles import Role
@@ -28,7 +28,7 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
     A method that names no columns takes those that no other names. A requirement goes to the method of its columns,
     one on all quasi-identifiers to the method that forms classes, one on the whole release to none.
     """
-    require = searched(require, any(method.chooses for method in methods))
+    require = select_searchable(require, any(method.chooses for method in methods))
     everything = tuple(name for name, column in attributes.items() if not column.role.is_dropped)
     if len(methods) == 1:
         return [Part(methods[0], everything, tuple(require))]

@@ -164,7 +164,7 @@ class _Together:
             elif name in self.secrets:
                 columns[name] = _covering(column, self.secrets[name], codes, people)
             elif name in records.quasi and name not in records.sensitive:
-                known = column if name in given else column.met(name, column.domain, hierarchy=None)
+                known = column if name in given else column.over(name, column.domain, hierarchy=None)
                 columns[name] = cover(known, codes, rows, count)
         keep = rows >= 0
         return replace(self.plan, treatments=columns, keep=None if keep.all() else keep, notes=self.notes)
@@ -216,7 +216,7 @@ def one_row_published(published: Published, table: Records) -> tuple[Published, 
         return published, table
     persons = one_row_each(table)
     part = _sets(np.bincount(table.people), people, of[people])
-    sets = Column(role=Role.QUASI_IDENTIFIER).met(SETS, Domain(tuple(map(str, range(int(part.max(initial=0)) + 1)))))
+    sets = Column(role=Role.QUASI_IDENTIFIER).over(SETS, Domain(tuple(map(str, range(int(part.max(initial=0)) + 1)))))
     shown = {name: found.take(first) for name, found in cells.items()} | {SETS: CodeCells(sets.d, part[people])}
     alone = Published(
         [*published.statements, ExactStatement(sets)],

@@ -197,7 +197,7 @@ def _predicates(
                 f"the hierarchy of {column.name!r} lacks values of the column.",
                 hint="Give the hierarchy that the policy uses.",
             )
-        nodes = tree_of(hierarchy.restricted(column.domain.values)).nodes
+        nodes = tree_of(hierarchy.restrict_to(column.domain.values)).nodes
         below = np.flatnonzero(nodes.sizes < d) if d > 1 else np.arange(len(nodes))
         drawn, which = np.unique(below[random.integers(0, len(below), queries)], return_inverse=True)
         member = np.zeros((len(drawn), d), bool)

@@ -43,7 +43,7 @@ class AlphaKAnonymity(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("alpha_k", self.alpha, self.k)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass)
         return top / part.n, (top <= self.alpha * part.n * (1 + TOLERANCE)) & (part.n >= self.k)
 

@@ -109,6 +109,13 @@ class Check(Accumulator):
         self.model = model
         self.column = column
         self.needs = (column,)
+        self.records = 0
+        self.breaches = 0
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of another part of the table."""
+        self.records += other.records
+        self.breaches += other.breaches
 
     @property
     def parts(self) -> Sequence[Accumulator]:
@@ -402,7 +409,7 @@ class Model(BaseModel, ABC):
         return [] if statement is None else [cls(on=statement.name, **given) for given in cls.probing]
 
     @property
-    def measured(self) -> str:
+    def measured_parameter(self) -> str:
         """Return the parameter that `measuring` gives."""
         return self.parameter
 
@@ -418,7 +425,7 @@ class Model(BaseModel, ABC):
         """Return what is guaranteed about these columns, and what is not; `sets` says that they are published as
         sets."""
 
-    def promised(self, columns: Sequence[str], sets: bool) -> Promise:
+    def promise_about(self, columns: Sequence[str], sets: bool) -> Promise:
         """Return the promise about these columns."""
         if len(columns) > NAMED_COLUMNS:
             columns = (*columns[: NAMED_COLUMNS - 1], f"{len(columns) - NAMED_COLUMNS + 1} more columns")
@@ -486,7 +493,7 @@ class Judgement:
         return [check.of_rows(one) for check, one in zip(self.checks, found, strict=True)] if self.several else found
 
 
-def searched(models: Iterable[Model], choosing: bool = False) -> tuple[Model, ...]:
+def select_searchable(models: Iterable[Model], choosing: bool = False) -> tuple[Model, ...]:
     """Return the requirements that methods search for; the others are only checked on the result.
 
     About what a mechanism tells only a method that chooses among others can do something.

@@ -36,7 +36,7 @@ class BetaLikeness(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule(f"beta_{self.form}", self.beta)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         q = overall[part.value]
         gain = (part.share - q) / q
         if self.form == "enhanced":

@@ -37,7 +37,7 @@ class ClassModel(Model):
     """Where people have several rows: whether the rows, which every recipient can count, must satisfy it, too."""
 
     @abstractmethod
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         """Measure some classes. `overall` is the distribution of the whole release, for models that compare with it."""
 
     @abstractmethod
@@ -83,13 +83,13 @@ class ClassCheck(Check):
         self.classes.merge(other.classes)
 
     def verdict(self) -> Verdict:
-        return self.settled(self.findings())
+        return self.settle_findings(self.findings())
 
     def findings(self) -> ClassFindings:
         model, table = self.model, self.classes.table()
-        figures, good = self._judged(table)
+        figures, good = self._judge_table(table)
         if isinstance(table, PeopleTable) and model.judges_rows:
-            by_rows, fine = self._judged(table.of_rows())
+            by_rows, fine = self._judge_table(table.of_rows())
             figures, good = (np.minimum if model.higher_is_safer else np.maximum)(figures, by_rows), good & fine
         achieved = (figures.min() if model.higher_is_safer else figures.max()).item() if len(figures) else 0
         unlike = table.found != table.n
@@ -105,7 +105,7 @@ class ClassCheck(Check):
             shortfalls=tuple(worst(self.classes, figures, table.n, fails, self.show)),
         )
 
-    def _judged(self, table: ClassTable) -> Judged:
+    def _judge_table(self, table: ClassTable) -> Judged:
         """Return the model's figure for every class, and whether the class satisfies it."""
         model, overall = self.model, np.zeros(0)
         assert self.published is not None
@@ -114,12 +114,12 @@ class ClassCheck(Check):
             overall = table.shares(self.published.d, weights) if self.overall is None else self.overall.shares
         found, good = [np.zeros(0)], [np.zeros(0, bool)]
         for part in table.histograms(weights, model.counts_holders):
-            figures, satisfied = model.judged(part, self.published, overall)
+            figures, satisfied = model.judge_histograms(part, self.published, overall)
             found.append(np.asarray(figures, np.float64))
             good.append(satisfied)
         return np.concatenate(found), np.concatenate(good)
 
-    def settled(self, found: ClassFindings) -> Verdict:
+    def settle_findings(self, found: ClassFindings) -> Verdict:
         model = self.model
         statement = model.says(found.achieved, found.smallest) if found.classes else "there are no records"
         if found.unlike:

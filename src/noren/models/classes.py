@@ -92,7 +92,7 @@ class Classes(Accumulator):
     def table(self) -> ClassTable:
         """Return all classes of the batches so far."""
         if self._table is None:
-            self._table = self._made()
+            self._table = self._build_table()
         return self._table
 
     def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
@@ -106,7 +106,7 @@ class Classes(Accumulator):
     def _join(self, other: Any) -> None: ...
 
     @abstractmethod
-    def _made(self) -> ClassTable: ...
+    def _build_table(self) -> ClassTable: ...
 
 
 class AlikeClasses(Classes):
@@ -143,7 +143,7 @@ class AlikeClasses(Classes):
 
         columns = {f"k{i}": key for i, key in enumerate(key_columns(self.keys, batch))}
         frame = pl.DataFrame(columns)
-        codes = None if self.column is None else pl.Series(self.column.checked(batch[self.column.name]))
+        codes = None if self.column is None else pl.Series(self.column.check_cells(batch[self.column.name]))
         frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes)
         if self.people:
             frame = frame.with_columns(p=batch[PERSON].data.astype(np.int64))  # type: ignore[attr-defined]
@@ -167,7 +167,7 @@ class AlikeClasses(Classes):
         rows = pl.concat(self._parts)
         return rows.group_by(rows.columns[:-1]).agg(pl.col("count").sum())
 
-    def _made(self) -> ClassTable:
+    def _build_table(self) -> ClassTable:
         import polars as pl
 
         if not self._parts:
@@ -204,12 +204,12 @@ class GroupClasses(Classes):
         self._sizes = np.zeros(self.held.groups, np.int64)
 
     def _add(self, batch: CellBatch) -> None:
-        self._sizes += np.bincount(self.column.checked(batch[self.column.name]), minlength=len(self._sizes))
+        self._sizes += np.bincount(self.column.check_cells(batch[self.column.name]), minlength=len(self._sizes))
 
     def _join(self, other: GroupClasses) -> None:
         self._sizes += other._sizes
 
-    def _made(self) -> ClassTable:
+    def _build_table(self) -> ClassTable:
         table = self.held
         known = table.sizes > 0
         stray = int(self._sizes[~known].sum())
@@ -256,13 +256,13 @@ class PeopleGroups(Classes):
 
     def _add(self, batch: CellBatch) -> None:
         person = batch[PERSON].data.astype(np.int64)  # type: ignore[attr-defined]
-        pairs = np.stack([self.column.checked(batch[self.column.name]), person], axis=1)
+        pairs = np.stack([self.column.check_cells(batch[self.column.name]), person], axis=1)
         self._pairs.append(np.unique(pairs, axis=0))
 
     def _join(self, other: PeopleGroups) -> None:
         self._pairs += other._pairs
 
-    def _made(self) -> ClassTable:
+    def _build_table(self) -> ClassTable:
         none = np.zeros((0, 2), np.int64)
         pairs = np.unique(np.concatenate([none, *self._pairs]), axis=0)
         self._pairs = [pairs]

@@ -35,7 +35,7 @@ class DeltaDisclosure(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("delta", self.delta)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         change = part.largest(np.abs(np.log(part.share / overall[part.value])))
         change = np.where(part.distinct == np.count_nonzero(overall), change, np.inf)
         return change, change < self.delta

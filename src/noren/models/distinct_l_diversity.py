@@ -34,7 +34,7 @@ class DistinctLDiversity(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("distinct", self.l)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         return part.distinct_beside, part.distinct_beside >= self.l
 
     def says(self, achieved: float, smallest: int) -> str:

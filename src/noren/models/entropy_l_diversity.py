@@ -40,7 +40,7 @@ class EntropyLDiversity(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("entropy", self.l)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         entropy = part.total(-part.share * np.log(part.share))
         return np.exp(entropy), entropy >= np.log(self.l) - TOLERANCE
 

@@ -44,7 +44,7 @@ class FrequencyLDiversity(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("frequency", self.l)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass)
         return part.n / top, top * self.l <= part.n * (1 + TOLERANCE)
 

@@ -58,7 +58,7 @@ class Histograms:
         return np.asarray(self.mass / self.n[self.owner])
 
     @cached_property
-    def ranked(self) -> NDArray[np.float64]:
+    def ranked_masses(self) -> NDArray[np.float64]:
         """Return the masses of every class, largest first."""
         return np.asarray(self.mass[np.lexsort((-self.mass, self.owner))])
 
@@ -70,12 +70,12 @@ class Histograms:
         """Return the maximum of an array over the entries of each class."""
         return np.asarray(np.maximum.reduceat(of, self.starts[:-1]))
 
-    def merged(self, groups: NDArray[np.int64]) -> Histograms:
+    def merge_values(self, groups: NDArray[np.int64]) -> Histograms:
         """Return the same classes over groups of values: groups[v] is the group of value v."""
-        return summed(self.n, self.owner, groups[self.value], self.mass, int(groups.max()) + 1)
+        return sum_entries(self.n, self.owner, groups[self.value], self.mass, int(groups.max()) + 1)
 
 
-def summed(n: NDArray, owner: NDArray, value: NDArray, mass: NDArray, d: int) -> Histograms:
+def sum_entries(n: NDArray, owner: NDArray, value: NDArray, mass: NDArray, d: int) -> Histograms:
     """Sum entries in any order into histograms, each (class, value) any number of times."""
     key = owner * np.int64(d) + value
     if (key[1:] < key[:-1]).any():
@@ -126,7 +126,7 @@ class ClassTable:
                 mass = parts_of_nodes(value, bounds, weights) * np.repeat(count, widths[low:high])
                 owner = owners(bounds[starts])
                 some = mass > 0
-                yield summed(n, owner[some], value[some], mass[some], column.d)
+                yield sum_entries(n, owner[some], value[some], mass[some], column.d)
             begin = end
 
     def shares(self, d: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -193,16 +193,16 @@ class PeopleTable(ClassTable):
             np.maximum.at(most, place.ravel(), mass)
             class_of = np.zeros(int(self.whose.max()) + 1, np.int64)
             class_of[whose] = of
-            found = summed(self.n, class_of[key // d], key % d, most, d)
+            found = sum_entries(self.n, class_of[key // d], key % d, most, d)
         else:
-            found = summed(self.n, of, value, mass * self.count[entry] / rows[whose], d)
+            found = sum_entries(self.n, of, value, mass * self.count[entry] / rows[whose], d)
         yield replace(found, lone=self._lone(of, whose, value, d))
 
     def of_rows(self) -> ClassTable:
         """Return the same classes counted in rows, as everybody sees them."""
         d = int(self.code.max(initial=-1)) + 1
         owner = owners(self.starts)
-        seen = summed(self.n, owner, self.code, self.count.astype(np.float64), d)
+        seen = sum_entries(self.n, owner, self.code, self.count.astype(np.float64), d)
         count = seen.mass.astype(np.int64)
         rows = np.add.reduceat(count, seen.starts[:-1]) if len(count) else self.n
         return ClassTable(self.column, rows, rows, seen.starts, seen.value, count)

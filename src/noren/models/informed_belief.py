@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,18 +93,16 @@ class InformedCheck(Check):
         super().__init__(model, statement.name)
         self.statement = statement
         self.shares = shares
-        self.records = 0
-        self.breaches = 0
         self.worst = float(shares.max())
         self.risen = 0.0
         """The largest belief in a value that is believed more firmly than its share."""
         self.even = 0.0
 
     def observe(self, batch: CellBatch) -> None:
-        cells: SetCells = self.statement.checked(batch[self.column])
+        cells: SetCells = self.statement.check_cells(batch[self.column])
         if not len(cells):
             return
-        sets, times = cells.counted()
+        sets, times = cells.count_sets()
         step = max(1, CELLS_AT_ONCE // len(self.shares))
         for start in range(0, len(sets), step):
             part = np.arange(start, min(start + step, len(sets)))
@@ -120,9 +118,8 @@ class InformedCheck(Check):
         alike = beliefs_of(self.statement, sets, np.full(len(self.shares), 1 / len(self.shares)))
         self.even = max(self.even, float(alike.max()))
 
-    def merge(self, other: InformedCheck) -> None:
-        self.records += other.records
-        self.breaches += other.breaches
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         self.worst = max(self.worst, other.worst)
         self.risen = max(self.risen, other.risen)
         self.even = max(self.even, other.even)

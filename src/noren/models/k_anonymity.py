@@ -90,5 +90,5 @@ class ClassSizeCheck(ClassCheck):
         """Return the verdict for rows: fewer than k rows are fewer than k people; k rows prove nothing."""
         return verdict if verdict.holds is False else super().of_rows(verdict)
 
-    def _judged(self, table: ClassTable) -> Judged:
+    def _judge_table(self, table: ClassTable) -> Judged:
         return table.n, table.n >= self.model.k

@@ -87,8 +87,8 @@ class LEDiversity(Separating, ClassModel):
             )
         return tree.groups(tree.height - self.e)[1]
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
-        trees = part.merged(self.subtrees(column))
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+        trees = part.merge_values(self.subtrees(column))
         top = trees.largest(trees.mass)
         return part.n / top, top * self.l <= part.n * (1 + TOLERANCE)
 

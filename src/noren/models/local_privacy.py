@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, inf, log
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -92,7 +92,6 @@ class BudgetCheck(Check):
         self.statements = statements
         self.people = people
         self.needs = (*(statement.name for statement in statements), *((PERSON,) if people else ()))
-        self.records = 0
         self.ratio = {statement.name: 1.0 for statement in statements}
         self._seen: dict[str, list[Any]] = {statement.name: [] for statement in statements}
         """Whose cell each is, where people have several rows."""
@@ -109,8 +108,8 @@ class BudgetCheck(Check):
                 self._seen[statement.name].append(pl.DataFrame({"person": person, "cell": shown}).unique())
         self.records += len(batch[self.statements[0].name])
 
-    def merge(self, other: BudgetCheck) -> None:
-        self.records += other.records
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         for name, ratio in other.ratio.items():
             self.ratio[name] = max(self.ratio[name], ratio)
             self._seen[name] += other._seen[name]

@@ -41,7 +41,7 @@ class MInvariance(ClassModel):
     def least_class_size(self) -> int:
         return 1
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         single = part.largest(part.mass) <= 1 + TOLERANCE
         figures = np.where(single, np.minimum(part.distinct_beside, part.n), 0)
         return figures, figures >= self.m

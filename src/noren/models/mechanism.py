@@ -29,7 +29,7 @@ class Mechanism(Model):
     most: float = Field(gt=0, lt=1, description="Largest belief in any secret, for somebody who replays the method.")
 
     def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
-        return MechanismCheck(self, statement)
+        return MechanismCheck(self, statement.name)
 
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
@@ -43,15 +43,8 @@ class Mechanism(Model):
 class MechanismCheck(Check):
     """The check without the original: always undecided."""
 
-    def __init__(self, model: Mechanism, statement: Statement) -> None:
-        super().__init__(model, statement.name)
-        self.rows = 0
-
     def observe(self, batch: CellBatch) -> None:
-        self.rows += len(batch[self.column])
-
-    def merge(self, other: MechanismCheck) -> None:
-        self.rows += other.rows
+        self.records += len(batch[self.column])
 
     def verdict(self) -> Verdict:
-        return self.conclude(0.0, None, "the release alone", self.rows, 0, ASK_THE_HOLDER)
+        return self.conclude(0.0, None, "the release alone", self.records, 0, ASK_THE_HOLDER)

@@ -35,7 +35,7 @@ class PSensitiveKAnonymity(ClassModel):
     def search_rule(self) -> SearchRule:
         return SearchRule("p_sensitive", self.p, self.k)
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         return part.distinct_beside, (part.distinct_beside >= self.p) & (part.n >= self.k)
 
     def says(self, achieved: float, smallest: int) -> str:

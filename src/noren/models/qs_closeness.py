@@ -27,7 +27,7 @@ class QSCloseness(TermModel):
         default="l2", description="Euclidean, as in the paper, or the earth mover's distance (stricter)."
     )
 
-    def judged(self, found: Beliefs) -> Judged:
+    def judge_beliefs(self, found: Beliefs) -> Judged:
         distance = found.euclidean if self.distance == "l2" else found.moved
         return distance, distance <= self.t + found.rounding
 

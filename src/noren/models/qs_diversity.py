@@ -31,7 +31,7 @@ class QSDiversity(TermModel):
     def tail_from(self) -> int:
         return self.l
 
-    def judged(self, found: Beliefs) -> Judged:
+    def judge_beliefs(self, found: Beliefs) -> Judged:
         return found.ratio, found.peak <= self.c * found.tail + found.rounding
 
     def says(self, achieved: float, found: Beliefs) -> str:

@@ -50,10 +50,10 @@ class RecursiveCLDiversity(ClassModel):
             return []
         return [cls(on=statement.name, c=1.0, l=size) for size in range(2, min(MOST_L, statement.d) + 1)]
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
-        top = part.ranked[part.starts[:-1]]
-        rank = np.arange(len(part.ranked)) - part.starts[part.owner]
-        tail = part.total(np.where(rank >= self.l - 1, part.ranked, 0.0))
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+        top = part.ranked_masses[part.starts[:-1]]
+        rank = np.arange(len(part.ranked_masses)) - part.starts[part.owner]
+        tail = part.total(np.where(rank >= self.l - 1, part.ranked_masses, 0.0))
         reached = np.divide(top, tail, out=np.full(len(top), np.inf), where=tail > 0)
         return reached, top < self.c * tail * (1 - MARGIN)
 

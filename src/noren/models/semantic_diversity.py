@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,14 @@ from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need,
 from noren.models.class_check import ClassCheck, ClassModel, Judged
 from noren.models.classes import ClassFindings
 from noren.models.histograms import Histograms
-from noren.models.set_check import MemberCheck, Separating, SeparationCheck, ValuesCheck, largest_separated, partnered
+from noren.models.set_check import (
+    MemberCheck,
+    Separating,
+    SeparationCheck,
+    ValuesCheck,
+    count_compatible,
+    largest_separated,
+)
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
 from noren.statements import CellBatch, SetCells, Statement
@@ -61,14 +68,14 @@ class SemanticDiversity(Separating, ClassModel):
         distances_of(statement)
         return check
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         compatible = self._compatible(column)
         top = largest_nearby(part, ~compatible)
         figures, good = part.n / top, top <= self.most_belief * part.n * (1 + TOLERANCE)
         if self.most is not None:
             for i in np.flatnonzero(good & (figures < self.l)).tolist():
                 values = part.value[part.starts[i] : part.starts[i + 1]]
-                figures[i] = partnered(values.tolist(), compatible, self.l)
+                figures[i] = count_compatible(values.tolist(), compatible, self.l)
             good &= figures >= self.l * (1 - TOLERANCE)
         return figures, good
 
@@ -86,7 +93,7 @@ class SemanticDiversity(Separating, ClassModel):
             compatible = self._compatible(statement)
 
             def count(values: NDArray[np.int64], apart: NDArray[np.bool_] = compatible) -> int:
-                return partnered(values.tolist(), apart, self.l)
+                return count_compatible(values.tolist(), apart, self.l)
 
             out.append(ValuesCheck(self, statement, count, self.l, f"each of them {self._means}"))
         return out
@@ -112,7 +119,7 @@ class SemanticDiversity(Separating, ClassModel):
         return [cls(on=statement.name, l=size, d=1.0) for size in range(2, min(MOST_L, largest) + 1)]
 
     @property
-    def measured(self) -> str:
+    def measured_parameter(self) -> str:
         return "d"
 
     def measuring(self, evidence: Evidence) -> Check:
@@ -175,15 +182,14 @@ class FrontierCheck(Check):
         self.statement = statement
         self.distances = distances_of(statement)
         self.sets: list[SetCells] = []
-        self.records = 0
 
     def observe(self, batch: CellBatch) -> None:
-        cells: SetCells = self.statement.checked(batch[self.column])
+        cells: SetCells = self.statement.check_cells(batch[self.column])
         self.records += len(cells)
         self.sets.append(cells.distinct()[0])
 
-    def merge(self, other: FrontierCheck) -> None:
-        self.records += other.records
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         self.sets += other.sets
 
     def verdict(self) -> Verdict:
@@ -213,9 +219,9 @@ class ClassFrontierCheck(ClassCheck):
         found = super().findings()
         return replace(found, achieved=reached, breaches=0, short=0, shortfalls=())
 
-    def settled(self, found: ClassFindings) -> Verdict:
+    def settle_findings(self, found: ClassFindings) -> Verdict:
         text = f"no value makes up more than 1/{self.model.required:g} of a class, with those nearer than"
-        return replace(super().settled(found), statement=f"{text} {found.achieved:g}", required=0.0)
+        return replace(super().settle_findings(found), statement=f"{text} {found.achieved:g}", required=0.0)
 
 
 class MemberFrontierCheck(MemberCheck):

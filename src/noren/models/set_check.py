@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +31,14 @@ class SetCheck(Check):
         self.required = required
         self.means = means
         self.smallest: float | None = None
-        self.records = 0
-        self.breaches = 0
 
     def keep_least(self, size: float | None) -> None:
         """Keep the smaller of this size and the smallest so far; None changes nothing."""
         if size is not None:
             self.smallest = size if self.smallest is None else min(self.smallest, size)
 
-    def merge(self, other: SetCheck) -> None:
-        self.records += other.records
-        self.breaches += other.breaches
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         self.keep_least(other.smallest)
 
     def verdict(self) -> Verdict:
@@ -60,7 +57,7 @@ class SetSizeCheck(SetCheck):
     """
 
     def observe(self, batch: CellBatch) -> None:
-        sets, times = self._sets(self.statement.checked(batch[self.column]))
+        sets, times = self._sets(self.statement.check_cells(batch[self.column]))
         if not len(sets):
             return
         sizes = self._sizes(sets)
@@ -70,7 +67,7 @@ class SetSizeCheck(SetCheck):
 
     def _sets(self, cells: SetCells) -> tuple[SetCells, NDArray[np.int64]]:
         """Return sets with their numbers of records."""
-        return cells.weighed()
+        return cells.weigh_sets()
 
     def _sizes(self, sets: SetCells) -> NDArray:
         return self.statement.different(sets)
@@ -88,7 +85,7 @@ class EvenSetCheck(SetSizeCheck):
         return design is None or design.is_even
 
     def _sets(self, cells: SetCells) -> tuple[SetCells, NDArray[np.int64]]:
-        return cells.weighed() if self._is_even() else cells.counted()
+        return cells.weigh_sets() if self._is_even() else cells.count_sets()
 
     def _sizes(self, sets: SetCells) -> NDArray:
         sizes = self.statement.different(sets)
@@ -112,7 +109,22 @@ def largest_beliefs(statement: Statement, sets: SetCells, eta: int) -> NDArray[n
     return np.asarray(np.divide(weights.max(axis=1), total, out=np.zeros(len(sets)), where=total > 0))
 
 
-class ValuesCheck(Check):
+class CodesCheck(Check):
+    """Counts how often every value of the domain is published."""
+
+    def __init__(self, model: Any, statement: Statement) -> None:
+        super().__init__(model, statement.name)
+        self.statement = statement
+        self.seen = np.zeros(statement.d, np.int64)
+
+    def observe(self, batch: CellBatch) -> None:
+        self.seen += np.bincount(self.statement.check_cells(batch[self.column]), minlength=len(self.seen))
+
+    def merge(self, other: Self) -> None:
+        self.seen += other.seen
+
+
+class ValuesCheck(CodesCheck):
     """Gathers the different values of one class and counts something in them."""
 
     def __init__(
@@ -123,18 +135,10 @@ class ValuesCheck(Check):
         required: float,
         means: str,
     ) -> None:
-        super().__init__(model, statement.name)
-        self.statement = statement
+        super().__init__(model, statement)
         self.count = count
         self.required = required
         self.means = means
-        self.seen = np.zeros(statement.d, np.int64)
-
-    def observe(self, batch: CellBatch) -> None:
-        self.seen += np.bincount(self.statement.checked(batch[self.column]), minlength=len(self.seen))
-
-    def merge(self, other: ValuesCheck) -> None:
-        self.seen += other.seen
 
     def verdict(self) -> Verdict:
         records, achieved = int(self.seen.sum()), self.count(np.flatnonzero(self.seen))
@@ -165,7 +169,7 @@ class Separating(Model):
     def most_belief(self) -> float:
         return 1 / self.required if self.most is None else self.most
 
-    def believed(self, verdict: Verdict, seen: float, design: float | None) -> Verdict:
+    def with_belief(self, verdict: Verdict, seen: float, design: float | None) -> Verdict:
         """Return the verdict with the largest belief in one value, over the observed sets and over all possible
         ones."""
         worst = max(seen, design or 0.0)
@@ -195,11 +199,11 @@ class SeparationCheck(SetCheck):
         self.belief = 0.0
 
     def observe(self, batch: CellBatch) -> None:
-        cells: SetCells = self.statement.checked(batch[self.column])
+        cells: SetCells = self.statement.check_cells(batch[self.column])
         if not len(cells):
             return
         self.records += len(cells)
-        sets, times = cells.counted()
+        sets, times = cells.count_sets()
         sizes = sets.sizes()
         for eta in np.unique(sizes).tolist():
             members = sizes == eta
@@ -211,7 +215,7 @@ class SeparationCheck(SetCheck):
             self.belief = max(self.belief, float(beliefs.max(initial=0.0)))
             self.breaches += int(times[members][(found < self.size) | above].sum())
 
-    def merge(self, other: SeparationCheck) -> None:  # type: ignore[override]
+    def merge(self, other: Self) -> None:
         super().merge(other)
         self.belief = max(self.belief, other.belief)
 
@@ -220,7 +224,7 @@ class SeparationCheck(SetCheck):
         if design is None:
             holds = None if verdict.holds else False
             return replace(verdict, holds=holds, statement=f"{verdict.statement}; {UNDECLARED}")
-        return self.model.believed(verdict, self.belief, design.worst_belief())
+        return self.model.with_belief(verdict, self.belief, design.worst_belief())
 
 
 def largest_separated(codes: NDArray, compatible: NDArray[np.bool_], enough: int) -> NDArray[np.int64]:
@@ -277,7 +281,7 @@ class MemberCheck(Check):
     def observe(self, batch: CellBatch) -> None:
         import polars as pl
 
-        values = self.statement.checked(batch[self.column])
+        values = self.statement.check_cells(batch[self.column])
         keys = {f"k{number}": _alike(other, batch) for number, other in enumerate(self.others)}
         self._parts.append(pl.DataFrame({**keys, "v": values}))
 
@@ -297,7 +301,7 @@ class MemberCheck(Check):
         fits = (classes["rows"].to_numpy() % self.rows_each == 0) & (classes["times"].to_numpy() <= people)
         distinct = classes.with_columns(key=pl.col("v").list.eval(pl.element().cast(pl.String)).list.join(","))
         judged = {
-            key: partnered([int(code) for code in key.split(",")], self.compatible, self.size)
+            key: count_compatible([int(code) for code in key.split(",")], self.compatible, self.size)
             for key in distinct["key"].unique().to_list()
         }
         worst = min(self.rows_each, *judged.values()) if judged else 0
@@ -314,17 +318,17 @@ class MemberCheck(Check):
         design = self.statement.design
         holds, statement = records > 0 and bool(fine.all()), self.means.format(achieved=achieved)
         verdict = self.conclude(achieved, holds, "the release alone", records, breaches, statement, required=self.size)
-        return self.model.believed(verdict, 0.0, None if design is None else design.worst_belief())
+        return self.model.with_belief(verdict, 0.0, None if design is None else design.worst_belief())
 
 
 def _alike(other: Statement, batch: CellBatch) -> Any:
     """Return keys that are equal for rows that agree in another column: its value, or which member of a set it
     shows."""
     cells = batch[other.name]
-    return other.checked(cells) if other.rows_per_record > 1 else other.key(cells)
+    return other.check_cells(cells) if other.rows_per_record > 1 else other.key(cells)
 
 
-def partnered(values: list[int], compatible: NDArray[np.bool_], enough: int) -> int:
+def count_compatible(values: list[int], compatible: NDArray[np.bool_], enough: int) -> int:
     """Return the largest size, up to `enough`, of a mutually compatible set around every value of the class."""
     inside = compatible[np.ix_(values, values)]
     neighbours = [set(np.flatnonzero(row).tolist()) for row in inside]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import atanh, inf
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Need, Overall, Probes, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.histograms import Histograms
+from noren.models.set_check import CodesCheck
 from noren.models.verdict import Basis, Verdict
 from noren.schema.hierarchy import Hierarchy
 from noren.statements import CellBatch, CodeCells, SetCells, Statement
@@ -107,7 +108,7 @@ class TCloseness(ClassModel):
         tree = tree_over(statement)
         return [tree.groups(height)[1] for height in range(tree.height)]
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         if self.distance == "ordered":
             moved = ordered_distances(part, overall)
         elif self.distance == "tree":
@@ -153,7 +154,7 @@ def tree_over(column: Statement) -> Hierarchy:
 
 def equal_distances(part: Histograms, overall: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return half the sum of |P - Q| over groups of values, for every class. Groups that a class lacks add their Q."""
-    merged, shares = part.merged(groups), np.bincount(groups, overall)
+    merged, shares = part.merge_values(groups), np.bincount(groups, overall)
     q = shares[merged.value]
     return np.asarray((merged.total(np.abs(merged.share - q) - q) + shares.sum()) / 2)
 
@@ -185,22 +186,20 @@ class ClosenessCheck(Check):
         """The distribution that it is judged for; None where it holds for every one."""
         self.levels = [] if self.overall is None else model.levels(column)
         self.worst = 0.0
-        self.records = 0
-        self.breaches = 0
         self.wrong_size = 0
         self.proven = False
         """Whether an excess over t is beyond the error of an estimated distribution."""
 
     def observe(self, batch: CellBatch) -> None:
-        cells: SetCells = self.statement.checked(batch[self.column])
+        cells: SetCells = self.statement.check_cells(batch[self.column])
         if not len(cells):
             return
         self.records += len(cells)
-        sets, times = cells.weighed()
+        sets, times = cells.weigh_sets()
         self.wrong_size += int(times[sets.sizes() != self.design.eta].sum())
         if self.wrong_size or self.overall is None:
             return
-        distinct, times = cells.counted()
+        distinct, times = cells.count_sets()
         for start in range(0, len(distinct), CHUNK):
             part = distinct.take(slice(start, start + CHUNK))
             distances = self._distances(part, self.overall.shares)
@@ -209,9 +208,8 @@ class ClosenessCheck(Check):
             if self.overall.std_error is not None and distances.max() > self.model.t and not self.proven:
                 self.proven = self._surely_exceeds(part.take(slice(k := int(distances.argmax()), k + 1)))
 
-    def merge(self, other: ClosenessCheck) -> None:
-        self.records += other.records
-        self.breaches += other.breaches
+    def merge(self, other: Self) -> None:
+        super().merge(other)
         self.wrong_size += other.wrong_size
         self.worst = max(self.worst, other.worst)
         self.proven = self.proven or other.proven
@@ -249,20 +247,12 @@ class ClosenessCheck(Check):
         return self.conclude(achieved, holds, basis, self.records, self.breaches + self.wrong_size, statement)
 
 
-class ChangedCheck(Check):
+class ChangedCheck(CodesCheck):
     """Applies Bayes' theorem to every published value, with the likelihood of the statement."""
 
     def __init__(self, model: TCloseness, column: Statement, overall: Overall | None) -> None:
-        super().__init__(model, column.name)
-        self.statement = column
+        super().__init__(model, column)
         self.overall = overall
-        self.seen = np.zeros(column.d, np.int64)
-
-    def observe(self, batch: CellBatch) -> None:
-        self.seen += np.bincount(self.statement.checked(batch[self.column]), minlength=len(self.seen))
-
-    def merge(self, other: ChangedCheck) -> None:
-        self.seen += other.seen
 
     def verdict(self) -> Verdict:
         t, d = self.model.t, self.statement.d

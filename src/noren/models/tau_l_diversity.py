@@ -120,19 +120,19 @@ class TauLDiversity(ClassModel):
             return []
         return [cls(on=statement.name, tau=0.9, l=size) for size in range(2, min(MOST_L, statement.d) + 1)]
 
-    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
+    def judge_histograms(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         good = part.distinct >= self.l
         reached = np.where(good, 0.0, 1.0)
         together = np.zeros(len(part))
         for k in range(1, min(self.l - 1, int(part.distinct.max())) + 1):
             has = part.distinct >= k
-            together[has] += part.ranked[part.starts[:-1][has] + k - 1]
+            together[has] += part.ranked_masses[part.starts[:-1][has] + k - 1]
             share = together / part.n
             good &= share <= self.psi(k) + TOLERANCE
-            reached = np.maximum(reached, self._needed(share, k))
+            reached = np.maximum(reached, self._least_tau(share, k))
         return np.minimum(reached, 1.0), good
 
-    def _needed(self, share: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    def _least_tau(self, share: NDArray[np.float64], k: int) -> NDArray[np.float64]:
         """Return the tau that the k most frequent values need: for linear limits, or for these limits in proportion."""
         if self.ceilings is not None:
             return share * (self.tau / self.psi(k))

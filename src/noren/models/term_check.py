@@ -110,7 +110,7 @@ class TermModel(Model):
         return frozenset({"knowledge", "prior"} if self.relative or self.unlinked == "prior" else {"knowledge"})
 
     @abstractmethod
-    def judged(self, found: Beliefs) -> Judged:
+    def judge_beliefs(self, found: Beliefs) -> Judged:
         """Return one figure per group (smaller is safer), and whether it satisfies the model."""
 
     @abstractmethod
@@ -177,7 +177,7 @@ class TermCheck(Check):
         if not self._terms or not sum(map(len, self._terms)):
             return self.conclude(0.0, False, "the release alone", 0, 0, "there are no records")
         found, basis = self.beliefs()
-        figures, good = model.judged(found)
+        figures, good = model.judge_beliefs(found)
         achieved = float(figures.max(initial=0.0))
         statement = model.says(achieved, found)
         breaches = int(found.records[~good].sum())
@@ -201,7 +201,7 @@ def linked_terms(parts: list[tuple[Statement, Cells]], knowledge: Knowledge) -> 
     records, codes = [], []
     n = 0
     for column, cells in parts:
-        checked: TermCells = column.checked(cells)
+        checked: TermCells = column.check_cells(cells)
         place = knowledge.encode(column.domain.values)
         records.append(checked.owner)
         codes.append(place[checked.data])

@@ -190,7 +190,7 @@ class Margin(BaseModel):
 
     @field_validator("of", mode="before")
     @classmethod
-    def _listed(cls, value: Any) -> Any:
+    def _as_tuple(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
 
     @property

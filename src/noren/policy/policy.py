@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -171,6 +172,13 @@ class Policy(BaseModel):
         made._knowledge = knowledge
         return made
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Policy:
+        """Return the policy with other fields; what followed from the old ones is worked out again."""
+        made = super().model_copy(update=update, deep=deep)
+        for name in made.__dict__.keys() - type(self).model_fields.keys():
+            del made.__dict__[name]
+        return made
+
     def with_method(self, *methods: Method) -> Policy:
         """Return the policy with other methods; raise PolicyError if they cannot meet it."""
         return self.with_parts(method=methods)
@@ -189,12 +197,12 @@ class Policy(BaseModel):
         """Return the knowledge table of every quasi-sensitive column; columns with the same file share one object."""
         return self._knowledge
 
-    @property
+    @cached_property
     def declared(self) -> Mapping[str, Column]:
         """Return all columns of the table, with members instead of their composites."""
         return spelled(self.attributes)
 
-    @property
+    @cached_property
     def composites(self) -> Mapping[str, tuple[str, ...]]:
         """Return the members of every composite column."""
         return composites(self.attributes)
@@ -203,7 +211,7 @@ class Policy(BaseModel):
     def methods(self) -> tuple[Method, ...]:
         return self.method
 
-    @property
+    @cached_property
     def parts(self) -> list[Part]:
         """Return the columns and requirements of each method."""
         return shared(self.attributes, self.require, self.method)
@@ -218,7 +226,7 @@ class Policy(BaseModel):
         """Return the name of the column of survey weights, or None."""
         return next((name for name, column in self.attributes.items() if column.weight), None)
 
-    @property
+    @cached_property
     def forms_classes(self) -> bool:
         """Return whether some method forms equivalence classes."""
         return any(method.forms_classes for method in self.method)
@@ -282,13 +290,13 @@ class Policy(BaseModel):
 
         return policy_text(self)
 
-    @property
+    @cached_property
     def protected(self) -> tuple[str, ...]:
         """Return the columns with a requirement, in the order of [attributes]."""
         named = columns_of(self.require)
         return tuple(name for name in self.attributes if name in named)
 
-    @property
+    @cached_property
     def published(self) -> tuple[str, ...]:
         return tuple(name for name, a in self.attributes.items() if not a.role.is_dropped)
 

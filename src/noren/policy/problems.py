@@ -76,11 +76,11 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
         elif item["type"] == "value_error":
             out.append(Problem(place, f"{item['ctx']['error']}.", described))
         else:
-            out.append(Problem(place, f"{item['msg']}; got {_shown(item['input'])}.", described))
+            out.append(Problem(place, f"{item['msg']}; got {_short_repr(item['input'])}.", described))
     return out
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -130,7 +130,7 @@ def cross_problems(
         if len(parts) == 1:
             roles = {name: column.role for name, column in attributes.items()}
         found = [p for p in part.method.problems(roles, list(part.requirements)) if p.where not in unsure]
-        out += [renumbered(p, part.requirements, list(require.values())) for p in found]
+        out += [renumber_problem(p, part.requirements, list(require.values())) for p in found]
     return out
 
 
@@ -153,7 +153,7 @@ def _drawn_keys(attributes: Mapping[str, Column], parts: Sequence[Any]) -> list[
     ]
 
 
-def renumbered(problem: Problem, some: Sequence[Model], requirements: Sequence[Model]) -> Problem:
+def renumber_problem(problem: Problem, some: Sequence[Model], requirements: Sequence[Model]) -> Problem:
     """Return a problem with the number of its requirement in the whole policy."""
     at = re.match(r"require\[(\d+)\]", problem.where)
     if at is None or int(at[1]) > len(some):
@@ -233,7 +233,7 @@ def _role_problem(where: str, name: str, attribute: Column, model: Model, parts:
         what = model.model if model.identity == model.model else "closeness over a tree"
         remedy = 'Add hierarchy = "file.csv"' + (', or use distance = "equal".' if what != model.model else ".")
         out.append(Problem(where, f"{what} needs a hierarchy of {name!r}.", remedy))
-    if "order" in model.needs and not _ordered(attribute):
+    if "order" in model.needs and not _is_ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, but none is declared for {name!r}.", hint))
     return out
@@ -334,5 +334,5 @@ def _class_problem(where: str, name: str, role: Role, model: Model) -> list[Prob
     return [Problem(where, f"{model.model} covers quasi-identifiers, but {name!r} has the role {role}.", hint)]
 
 
-def _ordered(attribute: Column) -> bool:
+def _is_ordered(attribute: Column) -> bool:
     return attribute.distance in ("ordinal", "numeric") or attribute.bins is not None

@@ -43,7 +43,7 @@ from noren.policy.options import KEY_LEAST, KEY_SHARE
 from noren.policy.toml import key, value
 from noren.schema import tuples
 from noren.schema.roles import Role
-from noren.schema.tuples import linked, tuple_name
+from noren.schema.tuples import link_tuples, tuple_name
 from noren.sources.source import Source
 
 
@@ -163,7 +163,7 @@ def _judged(names: tuple[str, ...], codes: Codes) -> Group | None:
     if not FEWEST_TUPLES <= int(common.sum()) <= MOST_TUPLES or rare > MOST_RARE:
         return None
     rows = first[common]
-    apart = len(np.unique(linked([codes.columns[name][rows] for name in names], len(rows))))
+    apart = len(np.unique(link_tuples([codes.columns[name][rows] for name in names], len(rows))))
     return Group(names, int(common.sum()) + (rare > 0), apart + (rare > 0), rare > 0)
 
 

@@ -16,7 +16,7 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models import MODELS
-from noren.models.base import Model, searched
+from noren.models.base import Model, select_searchable
 from noren.policy.options import DataOptions, Margin, PeopleOptions, RandomnessOptions
 from noren.policy.problems import closest, from_validation, no_column, sharing_problems
 from noren.policy.together import Together, read_groups, spelled
@@ -73,7 +73,7 @@ class Reader:
         for number, value in enumerate(raw, 1):
             where = f"require[{number}]"
             if isinstance(value, Model):
-                out[number] = self.informed(where, value)
+                out[number] = self.read_prior(where, value)
                 continue
             if not isinstance(value, Mapping):
                 self.problems.append(Problem(where, f"must be a table, got {value!r}.", "Write [[require]] before it."))
@@ -84,13 +84,13 @@ class Reader:
                 message = "missing." if name is None else f"unknown model {name!r}."
                 self.problems.append(Problem(f"{where}.model", message, closest(str(name), MODELS)))
             elif (model := self.valid(where, kind, value)) is not None:
-                out[number] = self.informed(where, model)
+                out[number] = self.read_prior(where, model)
                 continue
             columns = on if isinstance(on, list | tuple) else [on]
             self.broken.update(column for column in columns if isinstance(column, str))
         return out
 
-    def informed(self, where: str, model: Model) -> Model:
+    def read_prior(self, where: str, model: Model) -> Model:
         """Return the requirement with the shares from its file."""
         given = getattr(model, "prior", None)
         if not (model.knows_shares and isinstance(given, str)):
@@ -220,7 +220,7 @@ class Reader:
     ) -> None:
         from noren.policy.problems import cross_problems
 
-        asked = searched(require.values(), any(method.chooses for method in methods))
+        asked = select_searchable(require.values(), any(method.chooses for method in methods))
         parts = [Part(methods[0], tuple(attributes), asked)]
         if len(methods) > 1:
             found = sharing_problems(attributes, require, methods)

@@ -128,7 +128,7 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
             problems.append(Problem(f"{where}.min_count", message, "Give bins, drop the column, or remove min_count."))
         if attribute.weight:
             problems += weight_problems(where, profile, None, np.zeros(0, np.int64))
-        return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
+        return Met(attribute.over(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
     if attribute.members:
         return resolve_composite(policy, name, profile)
     domain, counts, found = domain_of(where, attribute, profile, decimal_of(policy, name), policy.hierarchies.get(name))
@@ -138,7 +138,7 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
     if attribute.weight:
         problems += weight_problems(where, profile, domain, counts)
     if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
-        domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
+        domain, counts = _widen_domain(domain, counts, policy.hierarchies.get(name))
     loose = domain.source == "data" and not domain.has_ends
     if attribute.distance == "ordinal" and loose and has_no_order(domain.values):
         problems.append(Problem(f"{where}.values", *NO_ORDER))
@@ -155,7 +155,7 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
             message = f"{name!r} has merged values, and {OTHER!r} has no position in the order that closeness uses."
             hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.rare", message, hint))
-    return Met(attribute.met(name, domain, hierarchy=hierarchy, distance=distance), counts), problems
+    return Met(attribute.over(name, domain, hierarchy=hierarchy, distance=distance), counts), problems
 
 
 def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met, list[Problem]]:
@@ -172,11 +172,11 @@ def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[
         domain, times, found = domain_of(where, declared, counts, mark, known)
         found = found or lookalike_problems(where, own, domain.values)
         tree, more = _hierarchy(policy, where, own, declared, domain, times, counts)
-        return declared.met(own, domain, hierarchy=tree), [*problems, *found, *more]
+        return declared.over(own, domain, hierarchy=tree), [*problems, *found, *more]
 
     domain, counts, problems = tuple_domain(f"together.{name}", attribute, profile, member)
     distance, found = _distance(policy, attribute, domain, None, profile)
-    return Met(attribute.met(name, domain, distance=distance), counts), [*problems, *found]
+    return Met(attribute.over(name, domain, distance=distance), counts), [*problems, *found]
 
 
 def resolve_terms(
@@ -197,7 +197,7 @@ def resolve_terms(
     problems = [*problems, *lookalike_problems(f"attributes.{profile.name}", profile.name, values)]
     domain = Domain(values, "string", "data" if kept else "policy")
     counts = np.array([profile.counts.get(term, 0) for term in values], np.int64)
-    return Met(attribute.met(profile.name, domain, knowledge=knowledge), counts), problems
+    return Met(attribute.over(profile.name, domain, knowledge=knowledge), counts), problems
 
 
 def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCounts) -> list[Problem]:
@@ -215,7 +215,7 @@ def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCount
     return out
 
 
-def _widened(
+def _widen_domain(
     domain: Domain, counts: NDArray[np.int64], hierarchy: Hierarchy | None
 ) -> tuple[Domain, NDArray[np.int64]]:
     """Extend the domain to all leaves of a hierarchy or all whole numbers of a range, because the occurring values
@@ -278,7 +278,7 @@ def _hierarchy(
                     missed = dict.fromkeys(absent, NAMED_FROM)
                 message = f"misses {named(missed)} of {name!r}."
                 return None, [Problem(f"{where}.hierarchy", message, "Add a line for each value.")]
-            return known.restricted(domain.values), []
+            return known.restrict_to(domain.values), []
         assert isinstance(spec, HierarchySpec)
         return spec.over(domain.values, counts), []
     except NorenError as error:
@@ -372,13 +372,13 @@ def declared_column(policy: Policy, published: Column) -> Column:
     name = published.name
     attribute = policy.attributes.get(name)
     if attribute is None or published.is_open:
-        return published if attribute is None else published.met(name, None, role=attribute.role)
+        return published if attribute is None else published.over(name, None, role=attribute.role)
     domain = published.domain
     known = policy.hierarchies.get(name)
     if known is not None and (absent := known.missing(domain.values)):
         message = f"the release lists {len(absent)} values that are not in the policy's hierarchy."
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message)], source=policy.source)
-    tree = known.restricted(domain.values) if known is not None else published.tree
+    tree = known.restrict_to(domain.values) if known is not None else published.tree
     spec = attribute.hierarchy
     if known is None and isinstance(spec, HierarchySpec) and not spec.counts_records:  # nobody recounts a release
         tree = spec.over(domain.values, np.zeros(len(domain), np.int64))
@@ -397,7 +397,7 @@ def declared_column(policy: Policy, published: Column) -> Column:
         distance = _beside_missing(DISTANCES[distance](_without_missing(domain), None), domain)
     if distance == "tree" and tree is None:
         distance = "equal"
-    return published.met(name, domain, role=attribute.role, hierarchy=tree, distance=distance)
+    return published.over(name, domain, role=attribute.role, hierarchy=tree, distance=distance)
 
 
 # ---------------------------------------------------------------------- opening a table

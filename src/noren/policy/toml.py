@@ -121,20 +121,20 @@ def method_lines(method: Method, changed: bool = False) -> list[str]:
 def text_for(policy: Policy, folder: Path) -> str:
     """Return the policy as TOML for a file in another folder, with paths adjusted."""
 
-    def moved(path: str) -> str:
+    def move_path(path: str) -> str:
         return path if Path(path).is_absolute() else Path(os.path.relpath(policy.base / path, folder)).as_posix()
 
     def column(given: Column) -> Column:
         changed: dict[str, object] = {}
         tree, known = given.hierarchy, given.knowledge
         if isinstance(tree, HierarchySpec) and tree.csv is not None:
-            changed["hierarchy"] = tree.model_copy(update={"csv": moved(tree.csv)})
+            changed["hierarchy"] = tree.model_copy(update={"csv": move_path(tree.csv)})
         if isinstance(known, KnowledgeSpec):
-            priors = None if known.priors is None else moved(known.priors)
-            changed["knowledge"] = known.model_copy(update={"csv": moved(known.csv), "priors": priors})
+            priors = None if known.priors is None else move_path(known.priors)
+            changed["knowledge"] = known.model_copy(update={"csv": move_path(known.csv), "priors": priors})
         return given.model_copy(update=changed) if changed else given
 
     secret = policy.randomness.secret
-    randomness = policy.randomness.model_copy(update={"secret": None if secret is None else moved(secret)})
+    randomness = policy.randomness.model_copy(update={"secret": None if secret is None else move_path(secret)})
     attributes = {name: column(given) for name, given in policy.attributes.items()}
     return policy.model_copy(update={"attributes": attributes, "randomness": randomness}).to_toml()

@@ -388,4 +388,4 @@ def _with_special(member: Member, number: int, size: int, values: Sequence[str])
     if not more:
         return member
     wide = replace(domain, values=(*domain.values, *more), kind="string" if OTHER in more else domain.kind)
-    return Member(member.name, wide, None if member.tree is None else member.tree.restricted(wide.values))
+    return Member(member.name, wide, None if member.tree is None else member.tree.restrict_to(wide.values))

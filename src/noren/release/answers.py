@@ -135,7 +135,7 @@ def answer(
     if question.terms is not None:
         table = _of_terms(axes, question.terms, estimator, release.suppressed, population, progress)
     elif not axes:
-        return _counted(release, records, level, question.weights, population)
+        return _count_exactly(release, records, level, question.weights, population)
     else:
         from noren.estimates.counts.tabulate import tabulate, without_chance
 
@@ -150,7 +150,7 @@ def answer(
         if not table.is_hard and not release.suppressed:
             sampled = several.inflation if population else 0
             table = margins.put_into(table, level, float(release.records), sampled=sampled)
-            table = _raked(release, question, table, margins, by, where, weighted)
+            table = _rake_to_margins(release, question, table, margins, by, where, weighted)
         table = _from_joint(release, question, table, by, where, weighted)
         if release.rows_per_record > 1 and not any(axis.is_shuffled for axis in axes):
             table = _of_people(table, release.rows_per_record)
@@ -216,7 +216,7 @@ def _from_joint(
     return replace(table, counts=counts, low=low, high=high)
 
 
-def _raked(
+def _rake_to_margins(
     release: Release,
     question: Question,
     table: Tabulation,
@@ -264,7 +264,7 @@ def weight_of(release: Release, weighted: bool | None) -> str | None:
 
 def weight_numbers(release: Release, statement: Statement, cells: Cells) -> NDArray[np.float64]:
     """Return the weight of every row; in a sample, divided by the sampling probability."""
-    closed, found = _closed(statement, cells)
+    closed, found = _list_open_values(statement, cells)
     numbers, _, _ = numbers_of(closed.name, closed.domain)
     codes = np.asarray(closed.key(found))
     share = release.manifest.sample or 1.0
@@ -300,8 +300,8 @@ class Reader:
         """Read the needed columns. Rows come `in_order` of the release, otherwise in the cheapest order."""
         needed = list(dict.fromkeys(map(members.published, names)))
         asked = [*needed, *([weight] if weight is not None and weight not in needed else [])]
-        found = release.cells(asked) if in_order else release.gathered(asked)
-        closed = {name: _closed(release.column(name), found[name]) for name in needed}
+        found = release.cells(asked) if in_order else release.gather_cells(asked)
+        closed = {name: _list_open_values(release.column(name), found[name]) for name in needed}
         weights = None if weight is None else weight_numbers(release, release.column(weight), found[weight])
         statements = {name: statement for name, (statement, _) in closed.items()}
         return cls(members, statements, {name: cells for name, (_, cells) in closed.items()}, weights)
@@ -310,12 +310,12 @@ class Reader:
         """Return a published column, or a member of one."""
         return self.members.columns[name] if name in self.members.owner else self.statements[name].column
 
-    def admitted(self, name: str, wanted: Any) -> NDArray[np.bool_]:
+    def admit_values(self, name: str, wanted: Any) -> NDArray[np.bool_]:
         """Return which values of the published column a condition on this one admits."""
         column = self.column(name)
         return self.members.of_tuples(name, allowed_values(column, wanted, column.domain))
 
-    def grouped(self, text: str, column: Column, mark: str, argument: str) -> Grouping:
+    def group_values(self, text: str, column: Column, mark: str, argument: str) -> Grouping:
         """Return how the requested values are arranged on the axis of the published column."""
         return self.members.grouped(grouping(text, column, mark, argument, self.column(column.name).domain))
 
@@ -327,7 +327,7 @@ class Reader:
             statement = self.statements[owner]
             if statement.terms is not None:
                 continue
-            admitted = self.admitted(name, wanted)
+            admitted = self.admit_values(name, wanted)
             if statement.is_exact:
                 out.keep[:] &= admitted[statement.key(self.cells[owner])]
             held = out.fixed if statement.is_exact else out.hidden
@@ -355,7 +355,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any], weight: s
     for name, wanted in where.items():
         statement = columns[members.published(name)]
         if statement.terms is not None:
-            sure &= wanted_terms(statement.column, wanted, statement.domain).met(statement.checked(cells[name]))
+            sure &= wanted_terms(statement.column, wanted, statement.domain).met(statement.check_cells(cells[name]))
     keep, hidden, fixed = reader.conditions(where, release.rows)
     asked = _asked_terms(columns, cells, sure, listed)
     if asked is not None and weight is not None:
@@ -367,7 +367,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any], weight: s
         classes = None if classes is None else replace(classes, of=classes.of[rows])
         cells = {name: column.take(rows) for name, column in cells.items()}
         asked = None if asked is None else asked.take(rows)
-    shown = [reader.grouped(*one) for one in parsed]
+    shown = [reader.group_values(*one) for one in parsed]
     return Question(shown, hidden, columns, cells, int(keep.sum()), fixed, Shape.of(shown), classes, weights, asked)
 
 
@@ -375,9 +375,9 @@ def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mappin
     """Return the classes of rows if a requested column states which values occur in classes."""
     if all(statement.tightness is None for statement in columns.values()):
         return None
-    remembered = getattr(release.store, "remembered", None)  # they are the same whatever is asked for
+    remember = getattr(release.store, "remember", None)  # they are the same whatever is asked for
     made = partial(_classes_of, release, cells)
-    found: Classes = made() if remembered is None else remembered("classes", made)
+    found: Classes = made() if remember is None else remember("classes", made)
     return found
 
 
@@ -400,10 +400,10 @@ def _asked_terms(
         return None
     from noren.release.term_answers import AskedTerms
 
-    return AskedTerms(sure, None if listed is None else columns[listed].checked(cells[listed]))
+    return AskedTerms(sure, None if listed is None else columns[listed].check_cells(cells[listed]))
 
 
-def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
+def _list_open_values(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
     """Return a column with a domain; an open column gets it from its cells."""
     column = statement.column
     if not column.is_open:
@@ -420,7 +420,7 @@ def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
     kind = infer_kind(labels)
     domain = Domain(tuple(sort_labels(labels, kind)), kind)
     codes, _ = encode_labels(cells.data, column.name, domain)
-    return ExactStatement(column.met(column.name, domain)), CodeCells(len(domain), codes)
+    return ExactStatement(column.over(column.name, domain)), CodeCells(len(domain), codes)
 
 
 def _axes(question: Question) -> list[Axis]:
@@ -452,7 +452,7 @@ def _axis(question: Question, group: Grouping, allowed: NDArray[np.bool_] | None
     return Axis(group.title, statement, cells, groups.astype(np.int64), len(group.labels), classes=question.classes)
 
 
-def _counted(release: Release, records: int, level: float, weights: Weights | None, population: bool) -> Answer:
+def _count_exactly(release: Release, records: int, level: float, weights: Weights | None, population: bool) -> Answer:
     """Count rows exactly if nothing is hidden; suppressed people may be in any cell."""
     count, most = np.full(1, float(records)), np.full(1, float(records + release.suppressed))
     facts: dict[str, Any] = {"iterations": None}

@@ -37,7 +37,7 @@ def demand_files(directory: Spot, known: Sequence[str]) -> None:
     """Refuse a directory that contains anything except the files of the release."""
     strange = sorted(path.name for path in directory.iterdir() if path.name not in known)
     if strange:
-        raise _refused(directory, f"it has {_listed(strange)}, which its manifest does not describe")
+        raise _refusal(directory, f"it has {list_names(strange)}, which its manifest does not describe")
 
 
 def demand_columns(path: Spot, titles: Sequence[str]) -> None:
@@ -45,9 +45,9 @@ def demand_columns(path: Spot, titles: Sequence[str]) -> None:
     found = columns_of(path)
     strange = [name for name in found if name not in titles]
     if strange:
-        raise _refused(path, f"it has the column {_listed(strange)}, which its manifest does not describe")
+        raise _refusal(path, f"it has the column {list_names(strange)}, which its manifest does not describe")
     if found != list(titles):
-        raise _refused(path, "its columns differ from those of the manifest")
+        raise _refusal(path, "its columns differ from those of the manifest")
 
 
 def columns_of(path: Spot) -> list[str]:
@@ -59,7 +59,7 @@ def columns_of(path: Spot) -> list[str]:
             with path.open(newline="", encoding="utf-8") as file:
                 return next(csv.reader(file), [])
         except (UnicodeDecodeError, csv.Error):
-            raise _refused(path, "its header is not text") from None
+            raise _refusal(path, "its header is not text") from None
     import pyarrow.parquet as pq
 
     try:
@@ -72,9 +72,9 @@ def columns_of(path: Spot) -> list[str]:
     remarks = {*(metadata.metadata or {}), *(schema.metadata or {})}
     if remarks:
         keys = sorted(key.decode("utf-8", errors="replace") for key in remarks)
-        raise _refused(path, f"its metadata hold {_listed(keys)}, which its manifest does not describe")
+        raise _refusal(path, f"its metadata hold {list_names(keys)}, which its manifest does not describe")
     if not writer.startswith(WRITER) or len(writer) > len(WRITER) + 30:
-        raise _refused(path, "its metadata name an unknown writer")
+        raise _refusal(path, "its metadata name an unknown writer")
     return names
 
 
@@ -83,7 +83,7 @@ def demand_descriptor(descriptor: Spot, found: Mapping[str, Any], expected: Mapp
     if json.dumps(found) == json.dumps(expected):  # the same texts, numbers and words in the same order
         return
     for place in _differences(found, expected, "", same):
-        raise _refused(descriptor, f"{place} is not what its manifest describes")
+        raise _refusal(descriptor, f"{place} is not what its manifest describes")
     demand_order(descriptor, found, expected)
 
 
@@ -91,14 +91,14 @@ def demand_order(descriptor: Spot, found: Any, expected: Any) -> None:
     """Refuse keys in another order or numbers of another type than written, because both could hide data."""
     if isinstance(expected, dict) and isinstance(found, dict):
         if [key for key in found if key in expected] != [key for key in expected if key in found]:
-            raise _refused(descriptor, "its keys are not in the written order")
+            raise _refusal(descriptor, "its keys are not in the written order")
         for key in found.keys() & expected.keys():
             demand_order(descriptor, found[key], expected[key])
     elif isinstance(expected, list) and isinstance(found, list):
         for one, other in zip(found, expected, strict=False):
             demand_order(descriptor, one, other)
     elif {type(found), type(expected)} == {int, float}:
-        raise _refused(descriptor, "a number is not in the written form")
+        raise _refusal(descriptor, "a number is not in the written form")
 
 
 def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]:
@@ -142,15 +142,15 @@ def demand_pages(path: Spot) -> None:
             try:
                 table = file.read_row_group(number)
             except (pa.ArrowException, OSError, UnicodeError):
-                raise _refused(path, "it cannot be read completely") from None
+                raise _refusal(path, "it cannot be read completely") from None
             group = file.metadata.row_group(number)
             for chunk in sorted((group.column(i) for i in range(group.num_columns)), key=_begin):
                 if _begin(chunk) != reach:
-                    raise _refused(path, "it holds bytes that belong to no column")
+                    raise _refusal(path, "it holds bytes that belong to no column")
                 reach += chunk.total_compressed_size
             _demand_statistics(path, group, table)
         if reach != end and file.num_row_groups:
-            raise _refused(path, "it holds bytes that belong to no column")
+            raise _refusal(path, "it holds bytes that belong to no column")
         _demand_footer(path, end, file.metadata)
 
 
@@ -162,7 +162,7 @@ def _demand_footer(path: Spot, end: int, metadata: Any) -> None:
     with path.open("rb") as file:
         file.seek(end)
         if file.read() != again.getvalue()[len(MAGIC) :]:
-            raise _refused(path, "its footer has bytes that this version of PyArrow cannot read")
+            raise _refusal(path, "its footer has bytes that this version of PyArrow cannot read")
 
 
 def _begin(chunk: Any) -> int:
@@ -187,16 +187,17 @@ def _demand_statistics(path: Spot, group: Any, table: Any) -> None:
         except (pa.ArrowException, UnicodeError, ValueError, OverflowError):
             same = False
         if not same:
-            raise _refused(path, "its statistics name values that its cells do not have")
+            raise _refusal(path, "its statistics name values that its cells do not have")
 
 
-def _listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """Name a few files, columns or labels and count the others."""
     shown = ", ".join(repr(name[:60]) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def _refused(path: Spot, why: str, said: str = "not as published") -> ReleaseError:
-    return ReleaseError(f"{path}: {said}: {why}.", hint="Do not use it; ask the holder for it again.")
+def _refusal(path: Spot, why: str, said: str = "not as published") -> ReleaseError:
+    return ReleaseError.distrust(f"{path}: {said}: {why}.")
 
 
 # ---------------------------------------------------------------------- byte for byte
@@ -235,7 +236,7 @@ def demand_written(data: Path, columns: Sequence[Statement], beside: Mapping[Pat
         write_side(path, {name: read.cast(types[name]) for name, read in read_side(path).items()}, again[path])
     for path, digest in again.items():
         if digest.hexdigest() != checksum(path):
-            raise _refused(path, "its text differs from how these cells are written")
+            raise _refusal(path, "its text differs from how these cells are written")
 
 
 def unlike_written(
@@ -268,7 +269,7 @@ def unlike_written(
         except (pa.ArrowException, OSError, UnicodeError):
             other = True
         if other:
-            raise _refused(path, "its row groups or pages differ from how these cells are written")
+            raise _refusal(path, "its row groups or pages differ from how these cells are written")
         out.append(path)
     return out
 
@@ -281,12 +282,12 @@ def _layout(metadata: Any) -> Any:
     """Return the metadata of a Parquet file, except positions and compressed sizes."""
     moved = {"total_compressed_size", "data_page_offset", "dictionary_page_offset", "file_offset", "serialized_size"}
 
-    def kept(value: Any) -> Any:
+    def strip(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: kept(one) for name, one in value.items() if name not in moved}
-        return [kept(one) for one in value] if isinstance(value, list | tuple) else value
+            return {name: strip(one) for name, one in value.items() if name not in moved}
+        return [strip(one) for one in value] if isinstance(value, list | tuple) else value
 
-    return kept(metadata.to_dict())
+    return strip(metadata.to_dict())
 
 
 def demand_lines(path: Spot, columns: Mapping[str, Any]) -> None:
@@ -297,7 +298,7 @@ def demand_lines(path: Spot, columns: Mapping[str, Any]) -> None:
     found = read_side(path)
     same = list(found) == list(columns) and all(_alike(one, columns[name]) for name, one in found.items())
     if not same:
-        raise _refused(path, "its lines differ from how this table is written")
+        raise _refusal(path, "its lines differ from how this table is written")
 
 
 def _alike(found: Any, written: Any) -> bool:
@@ -336,15 +337,15 @@ def check_size(path: Spot, manifest: Manifest) -> None:
     except (pa.ArrowException, OSError):
         return  # whoever reads it will say that it cannot be read
     except UnicodeError:
-        raise _refused(path, "the names of its columns are not text", DAMAGED) from None
+        raise _refusal(path, "the names of its columns are not text", DAMAGED) from None
     if path.name.startswith(("data.", "data-")):
         most = manifest.records * manifest.rows_per_record
         if any(group.num_rows > MOST_ROWS for group in groups):
-            raise _refused(path, f"a row group claims more than {MOST_ROWS:,} rows", DAMAGED)
+            raise _refusal(path, f"a row group claims more than {MOST_ROWS:,} rows", DAMAGED)
     else:
         most = manifest.records + manifest.counterfeits if path.name.startswith("groups-") else MOST_PAIRS
         most = MOST_SETS if path.stem == SETS else most
     if found.num_rows > most:
-        raise _refused(path, f"it claims {found.num_rows:,} rows, more than the manifest allows ({most:,})", DAMAGED)
+        raise _refusal(path, f"it claims {found.num_rows:,} rows, more than the manifest allows ({most:,})", DAMAGED)
     if any(group.total_byte_size > UNPACKED + RATIO * path.stat().st_size for group in groups):
-        raise _refused(path, "it claims to unpack to far more than its size", DAMAGED)
+        raise _refusal(path, "it claims to unpack to far more than its size", DAMAGED)

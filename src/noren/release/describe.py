@@ -35,14 +35,16 @@ def describe(release: Release) -> str:
     rows = "people" if manifest.rows_are_people else "rows, of which a person may have several"
     out = [f"{release.records:,} {rows}; {len(release.columns)} columns."]
     if exact := [s.name for s in release.statements if s.is_exact]:
-        out.append(f"Published exactly: {_named(exact)}.")
+        out.append(f"Published exactly: {_list_some(exact)}.")
     if drawn:
-        out.append(f"Sets or changed values: {_named([f'{n} ({d.eta} of {d.d} values)' for n, d in drawn.items()])}.")
+        out.append(
+            f"Sets or changed values: {_list_some([f'{n} ({d.eta} of {d.d} values)' for n, d in drawn.items()])}."
+        )
     for words in dict.fromkeys(s.words.removeprefix("published as ") for s in coarse):
         own = [s.name for s in coarse if s.words.removeprefix("published as ") == words]
-        out.append(f"{words[0].upper() + words[1:]}: {_named(own)}.")
+        out.append(f"{words[0].upper() + words[1:]}: {_list_some(own)}.")
     if manifest.margins:
-        out.append(f"Noised margins: {_named([' x '.join(margin.of) for margin in manifest.margins])}.")
+        out.append(f"Noised margins: {_list_some([' x '.join(margin.of) for margin in manifest.margins])}.")
     if release.rows_per_record > 1:
         out.append("Available: estimate and count. Refused: everything else, because rows of one person are shuffled.")
         return "\n".join(out)
@@ -52,7 +54,7 @@ def describe(release: Release) -> str:
         out += _widths(drawn, release.records)
     if coarse:
         out.append("For these columns, low and high are hard bounds, and the count needs an assumption.")
-    out += _refused(release, drawn)
+    out += _describe_refusals(release, drawn)
     return "\n".join(out)
 
 
@@ -60,14 +62,14 @@ def _widths(drawn: dict[str, Design], n: int) -> list[str]:
     """Return the expected widths of 95% intervals, for the original table; a slope for the population."""
     out = [f"Approximate half-width of 95% intervals from {n:,} records, for equally frequent values:"]
     shares = {name: _reach(n, [design]) for name, design in drawn.items()}
-    out.append(f"  share of one value: {_named([f'{name} +-{reach:.3f}' for name, reach in shares.items()])};")
+    out.append(f"  share of one value: {_list_some([f'{name} +-{reach:.3f}' for name, reach in shares.items()])};")
     pairs = list(combinations(sorted(drawn, key=lambda name: shares[name]), 2))
     if pairs:
         best, worst = pairs[0], pairs[-1]
         told = [f"{' x '.join(pair)} +-{_reach(n, [drawn[name] for name in pair]):.3f}" for pair in {best: 0, worst: 0}]
         out.append(f"  share of one cell of two hidden columns: {', '.join(told)};")
     slopes = {name: sqrt(noise(design, standard(design.d)) / max(n, 1)) * Z for name, design in drawn.items()}
-    with_exact = _named([f"{name} +-{reach:.3f}" for name, reach in slopes.items()])
+    with_exact = _list_some([f"{name} +-{reach:.3f}" for name, reach in slopes.items()])
     out.append(f"  slope per standard deviation: {with_exact} with an exact column")
     if pairs:
         worst = pairs[-1]
@@ -77,23 +79,25 @@ def _widths(drawn: dict[str, Design], n: int) -> list[str]:
     return out
 
 
-def _refused(release: Release, drawn: dict[str, Design]) -> list[str]:
+def _describe_refusals(release: Release, drawn: dict[str, Design]) -> list[str]:
     out = []
     if (any(s.hides for s in release.statements) and not drawn) or release.suppressed:
         out.append("population=True, because cells were not suppressed at random by a design")
     if terms := [s.name for s in release.statements if s.terms is not None]:
-        out.append(f"everything but estimate and count for the terms of {_named(terms)}")
+        out.append(f"everything but estimate and count for the terms of {_list_some(terms)}")
     if closed := [s.name for s in release.statements if s.column.is_open and not s.is_exact]:
-        out.append(f"counts of {_named(closed)}")
+        out.append(f"counts of {_list_some(closed)}")
     lines = [f"Refused: {'; '.join(out)}."] if out else []
-    weak = {name: needed(design) for name, design in drawn.items()}
+    weak = {name: records_needed(design) for name, design in drawn.items()}
     if weak := {name: records for name, records in weak.items() if records > release.records}:
         told = [f"{name} (about {records:,.0f})" if records < inf else name for name, records in weak.items()]
-        lines.append(f"regress on these levels will mostly be refused, because it needs more records: {_named(told)}.")
+        lines.append(
+            f"regress on these levels will mostly be refused, because it needs more records: {_list_some(told)}."
+        )
     return lines
 
 
-def needed(design: Design) -> float:
+def records_needed(design: Design) -> float:
     """Return the number of records that a regression on the levels of a hidden column needs."""
     one = np.zeros(design.d)
     one[0] = 1.0
@@ -125,6 +129,6 @@ def standard(d: int) -> NDArray[np.float64]:
     return np.asarray(ranks / max(ranks.std(), 1e-300))
 
 
-def _named(names: list[str]) -> str:
+def _list_some(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
@@ -11,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+import numpy as np
+from numpy.typing import NDArray
+
 from noren.errors import DataError, QueryError
-from noren.files import publish_file, refuse_target, write_whole
-from noren.release.for_r import export_for_r
+from noren.files import publish_directory, publish_file, refuse_target, sync_directory, write_whole
 from noren.release.release import Release, free_name
 from noren.statements import Statement
 
@@ -72,7 +77,7 @@ def export(
     refuse_target(target)
     encoding = "utf-8-sig" if mark else "utf-8"
     if form == "wide-csv":
-        write_whole(target, _guarded(wide(release)).write_csv().encode(encoding))
+        write_whole(target, _guard_frame(wide(release)).write_csv().encode(encoding))
         return FORMS[form]
     if form == "excel":
         about = [["what it is"], *([line] for line in release.describe().splitlines())]
@@ -83,7 +88,7 @@ def export(
         return FORMS[form]
     made = release.impute(m, seed=seed, progress=progress)
     if form == "imputed-csv":
-        write_whole(target, _guarded(made.frame).write_csv().encode(encoding))
+        write_whole(target, _guard_frame(made.frame).write_csv().encode(encoding))
     else:
         _statistical(target, form, made.tables)
     return FORMS[form].replace(LABEL, HOLDS) if made.holds else FORMS[form]
@@ -103,7 +108,7 @@ def wide(release: Release) -> pl.DataFrame:
         values = statement.terms if statement.terms is not None else statement.domain.values
         if len(out) + len(values) > MOST_COLUMNS:
             raise QueryError(f"there would be more than {MOST_COLUMNS:,} columns.", hint="Export imputed-csv instead.")
-        held = _held(release, statement, cells)
+        held = _membership(release, statement, cells)
         for place, value in enumerate(values):
             out.append(held(place).alias(free_name(f"{statement.name}={value}", taken)))
             taken.add(out[-1].name)
@@ -126,7 +131,7 @@ def _readable(release: Release) -> Iterator[list[Any]]:
     yield from map(list, zip(*columns, strict=True))
 
 
-def _held(release: Release, statement: Statement, cells: pl.Series) -> Callable[[int], pl.Series]:
+def _membership(release: Release, statement: Statement, cells: pl.Series) -> Callable[[int], pl.Series]:
     """Return a function that says for the code of a value which cells contain it."""
     import polars as pl
 
@@ -137,18 +142,18 @@ def _held(release: Release, statement: Statement, cells: pl.Series) -> Callable[
     return lambda place: pl.Series((codes == place).any(axis=1).astype("int8"))
 
 
-def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
+def _guard_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe before texts that a spreadsheet would run; join lists."""
     import polars as pl
 
-    from noren.statements.texts import guarded, guarded_text
+    from noren.statements.texts import guard_formulas, guard_text
 
     parts = []
     for column in frame:
         flat = column.cast(pl.List(pl.String)).list.join(";") if column.dtype == pl.List else column
-        text = pl.from_arrow(guarded(flat.to_arrow(compat_level=pl.CompatLevel.oldest())))
+        text = pl.from_arrow(guard_formulas(flat.to_arrow(compat_level=pl.CompatLevel.oldest())))
         assert isinstance(text, pl.Series)
-        parts.append(text.alias(guarded_text(column.name)))
+        parts.append(text.alias(guard_text(column.name)))
     return pl.DataFrame(parts)
 
 
@@ -269,3 +274,87 @@ def _cell(value: Any) -> str:
     if len(text) > CELL_LETTERS:
         raise QueryError(f"a cell holds at most {CELL_LETTERS:,} letters.", hint="Export wide-csv instead.")
     return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'
+
+
+# ---------------------------------------------------------------------- R
+#
+# The records, the likelihood of every published cell, and a script that estimates from them, for which R needs no
+# package. The files hold nothing that the release does not publish.
+
+MOST_ENTRIES = 10_000_000
+"""Lines of the table of likelihoods beyond which R is no help."""
+RECORDS, LIKELIHOOD, SCRIPT = "records.csv", "likelihood.csv", "estimate.R"
+ESTIMATE = """\
+# Counts from a release, by maximum likelihood (EM), in base R:
+#   source("estimate.R"); estimate("job"); estimate("job", "disease")
+# records.csv has a number for every cell, likelihood.csv the probability of that cell under every true value
+# (up to a factor). One column agrees with Noren's `estimate`. Of several columns Noren stops EM early, where records
+# that were held out say so, and gives intervals; EM to the end, as here, overfits tables of many cells.
+records <- read.csv("records.csv", check.names = FALSE)
+likelihood <- read.csv("likelihood.csv", colClasses = c("character", "integer", "character", "numeric"),
+                       na.strings = character(), encoding = "UTF-8")
+
+likelihood_matrix <- function(name) {
+  rows <- likelihood[likelihood$column == name, ]
+  if (nrow(rows) == 0) stop("no such column; known: ", toString(unique(likelihood$column)))
+  values <- unique(rows$value)
+  out <- matrix(0, max(rows$cell), length(values), dimnames = list(NULL, values))
+  out[cbind(rows$cell, match(rows$value, values))] <- rows$likelihood
+  out
+}
+
+estimate <- function(..., steps = 5000, tolerance = 0.01) {
+  names <- c(...)
+  counted <- aggregate(list(n = rep(1, nrow(records))), records[names], sum)   # how often cells occur together
+  each <- lapply(names, function(name) likelihood_matrix(name)[counted[[name]], , drop = FALSE])
+  joint <- Reduce(function(a, b) a[, rep(seq_len(ncol(a)), ncol(b)), drop = FALSE] *
+                    b[, rep(seq_len(ncol(b)), each = ncol(a)), drop = FALSE], each)
+  x <- rep(nrow(records) / ncol(joint), ncol(joint))
+  for (step in seq_len(steps)) {
+    old <- x
+    x <- x * as.vector(crossprod(joint, counted$n / as.vector(joint %*% x)))
+    if (max(abs(x - old)) < tolerance) break
+  }
+  cbind(expand.grid(lapply(each, colnames), stringsAsFactors = FALSE) |> setNames(names), count = x)
+}
+"""
+
+
+def export_for_r(release: Release, target: Path) -> None:
+    """Write a directory for R: records, likelihoods and a script.
+
+    Columns whose cells are not about single values (sets of terms, means, columns of very many values) are not written.
+    """
+    import polars as pl
+
+    if release.rows_per_record > 1:
+        raise QueryError("the rows of this release are shuffled members of sets.", hint="Use `noren estimate`.")
+    records: dict[str, NDArray] = {}
+    parts: list[pl.DataFrame] = []
+    entries = 0
+    for statement in release.statements:
+        cells, of = release.cells([statement.name])[statement.name].distinct()
+        found = statement.likelihood(cells)
+        if found is None:
+            continue
+        d = statement.d
+        entries += len(found) * d if found.floor > 0 else len(found.value)
+        if entries > MOST_ENTRIES:
+            raise QueryError(f"there would be more than {MOST_ENTRIES:,} likelihoods.", hint="Export wide-csv instead.")
+        rows = found.listed(d)
+        records[statement.name] = of.astype(np.int64) + 1
+        labels = pl.Series(statement.domain.values, dtype=pl.String)
+        part = {"cell": rows.owner + 1, "value": labels.gather(rows.value), "likelihood": rows.weight}
+        parts.append(pl.DataFrame({"column": [statement.name] * len(rows.value)} | part))
+    if not parts:
+        raise QueryError("no column of this release is about single values.", hint="Export wide-csv instead.")
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        pl.DataFrame(records).write_csv(aside / RECORDS)
+        pl.concat(parts).write_csv(aside / LIKELIHOOD)
+        (aside / SCRIPT).write_text(ESTIMATE, encoding="utf-8")
+        sync_directory(aside)
+        os.chmod(aside, 0o755)
+        publish_directory(aside, target, lambda: not aside.exists())
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

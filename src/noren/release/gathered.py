@@ -146,11 +146,11 @@ def _variable(
 ) -> Variable:
     if share is not None:
         name, value = share
-        admitted = reader.admitted(name, value)
+        admitted = reader.admit_values(name, value)
         place = places[reader.members.published(name)]
         return Variable(text, place, ("no", "yes"), admitted.astype(np.int64), np.array([0.0, 1.0]), is_share=True)
     column, mark, argument = parse_by(text, reader.members.columns)
-    name, group = column.name, reader.grouped(text, column, mark, argument)
+    name, group = column.name, reader.group_values(text, column, mark, argument)
     domain, place = reader.column(name).domain, places[reader.members.published(name)]
     if group.labels != domain.values:
         return Variable(text, place, group.labels, group.groups)

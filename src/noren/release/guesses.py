@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.estimates import believed
+from noren.models.base import QUASI
 from noren.release.published import Published
-from noren.schema.roles import Role
 from noren.statements import Cells, CodeCells, Statement, concat
 
 ROWS = 2_000
@@ -28,7 +28,6 @@ SURE = 0.9
 """A belief from which somebody may act on it."""
 MOST_SURE = 0.05
 """Share of the people with such a belief from which the holder is warned."""
-QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 WAYS_OUT = (
     "Generalise quasi-identifiers or publish them as sets too, or require t-closeness, belief (which limits this "
     "figure) or local-privacy (which limits what a set discloses)."
@@ -126,7 +125,7 @@ def _some(published: Published, columns: Sequence[Statement], keys: Sequence[str
         found = batch
         if keys:
             if share < 1:
-                kept = np.flatnonzero(_hashed(batch, keys) < np.uint64(int(share * (2**64 - 1))))
+                kept = np.flatnonzero(_hash_rows(batch, keys) < np.uint64(int(share * (2**64 - 1))))
                 found = {name: cells.take(kept) for name, cells in batch.items()}
         elif rows + len(batch[names[0]]) > ROWS:
             found = {name: cells.take(np.arange(ROWS - rows)) for name, cells in batch.items()}
@@ -137,7 +136,7 @@ def _some(published: Published, columns: Sequence[Statement], keys: Sequence[str
     return concat(parts)
 
 
-def _hashed(batch: Mapping[str, Cells], keys: Sequence[str]) -> NDArray[np.uint64]:
+def _hash_rows(batch: Mapping[str, Cells], keys: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for every row, equal in one class."""
     out = np.zeros(len(batch[keys[0]]), np.uint64)
     for name in keys:

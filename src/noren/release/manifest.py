@@ -156,7 +156,7 @@ class PublishedMeaning(BaseModel):
         if column.is_open:
             return cls(name=column.name, role=column.role, kind="string")
         domain, named = column.domain, column.distance if isinstance(column.distance, str | tuple) else "equal"
-        tuples = domain.published() if isinstance(domain, TupleDomain) else None
+        tuples = domain.trim_members() if isinstance(domain, TupleDomain) else None
         return cls(
             members=None if tuples is None else tuple(cls.of(_member(column, one)) for one in tuples.members),
             differ=(tuples.differ or None) if tuples is not None else None,
@@ -190,7 +190,7 @@ class PublishedMeaning(BaseModel):
             role=self.role, values=None, bins=None, hierarchy=tree, distance=self.distance or "equal", min_count=1,
             rare="refuse", missing="category", knowledge=None, separator=None, columns=None, unknown="reject",
         )  # fmt: skip
-        return found.met(self.name, domain)
+        return found.over(self.name, domain)
 
     def _domain(self, values: tuple[str, ...]) -> Domain:
         if self.integers is not None:
@@ -203,7 +203,7 @@ class PublishedMeaning(BaseModel):
 
 def _member(column: Column, member: Member) -> Column:
     """Return a member of a composite as a separate column."""
-    return Column(role=column.role).met(member.name, member.domain, hierarchy=member.tree)
+    return Column(role=column.role).over(member.name, member.domain, hierarchy=member.tree)
 
 
 def write_column(statement: Statement) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def write_column(statement: Statement) -> dict[str, Any]:
     meaning = PublishedMeaning.of(statement.column).model_dump(mode="json", exclude_none=True)
     if not meaning["hidden"]:
         del meaning["hidden"]
-    return {"form": statement.form, **meaning, **statement.published()}
+    return {"form": statement.form, **meaning, **statement.manifest_fields()}
 
 
 def read_column(given: Any) -> Statement:
@@ -408,7 +408,7 @@ EARLY = (
 """The fields of a column in the order in which version 0.1 wrote them."""
 
 
-def upgraded(block: Block) -> Block:
+def upgrade_manifest(block: Block) -> Block:
     """Return the manifest in the present format; unknown formats stay unchanged. Raises ValueError if it is
     inconsistent."""
     while (upgrade := _upgrade(block)) is not None:
@@ -462,24 +462,17 @@ def _from_1(block: Block) -> Block:
     return out | {"format": 2, "columns": made, "methods": [{"name": method["name"]}]}
 
 
-def _from_2(block: Block) -> Block:
-    """Upgrade format 2, which listed every value under generalised values."""
-    later = {"measure", "integers", "hidden", "tight"}
-    if any(later & set(column) for column in block["columns"]):
+LATER_FIELDS = {2: {"measure", "integers", "hidden", "tight"}, 3: {"sets"}, 4: set[str]()}
+"""Fields of columns that the next format added: format 2 listed every value under generalised values, format 3 wrote
+every set as a list, and format 4 did not rename columns of numbers of sets and groups."""
+
+
+def _from_later(block: Block) -> Block:
+    """Upgrade a format that lacks some fields of columns."""
+    number = block["format"]
+    if any(LATER_FIELDS[number] & set(column) for column in block["columns"]):
         raise ValueError("a column has a field of a later format")
-    return {**block, "format": 3}
+    return {**block, "format": number + 1}
 
 
-def _from_3(block: Block) -> Block:
-    """Upgrade format 3, which wrote every set as a list."""
-    if any("sets" in column for column in block["columns"]):
-        raise ValueError("a column has a field of a later format")
-    return {**block, "format": 4}
-
-
-def _from_4(block: Block) -> Block:
-    """Upgrade format 4, which did not rename columns of numbers of sets and groups."""
-    return {**block, "format": 5}
-
-
-UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, **dict.fromkeys(LATER_FIELDS, _from_later)}

@@ -40,7 +40,7 @@ from noren.release.closed import (
     demand_written,
     unlike_written,
 )
-from noren.release.manifest import FORMAT, Manifest, early_order, known_format, upgraded
+from noren.release.manifest import FORMAT, Manifest, early_order, known_format, upgrade_manifest
 from noren.release.readme import README, code, readme
 from noren.release.set_tally import SetTally
 from noren.release.signature import SIGNATURE, read_signature, write_signature
@@ -49,7 +49,7 @@ from noren.release.store import (
     Store,
     are_known,
     checksum,
-    listed,
+    list_files,
     side_columns,
     side_fields,
     sides,
@@ -77,9 +77,8 @@ def demand_used(files: Sequence[Spot], columns: Sequence[Statement]) -> None:
             found[batch[name].ids] = True  # type: ignore[attr-defined]
     unused = [name for name, found in seen.items() if not found.all()]
     if unused:
-        raise ReleaseError(
-            f"{files[0].parent}: not as published: it lists sets of {unused[0]!r} that no cell shows.",
-            hint="Do not use it; ask the holder for it again.",
+        raise ReleaseError.distrust(
+            f"{files[0].parent}: not as published: it lists sets of {unused[0]!r} that no cell shows."
         )
 
 
@@ -93,13 +92,13 @@ Recording = Callable[[Callable[[], bool]], AbstractContextManager[None]]
 """What surrounds the moment in which a release appears. It is told how to see whether the release is there."""
 
 
-def unrecorded(_: Callable[[], bool]) -> AbstractContextManager[None]:
+def record_nothing(_: Callable[[], bool]) -> AbstractContextManager[None]:
     """Record nothing about a release."""
     return nullcontext()
 
 
 @contextmanager
-def aside(target: Path, recording: Recording = unrecorded) -> Iterator[Path]:
+def aside(target: Path, recording: Recording = record_nothing) -> Iterator[Path]:
     """Make a private directory beside the target, which becomes the target at the end or is removed.
 
     The renaming is the last thing that touches a file, and what it names is on the disk before: whatever interrupts
@@ -158,7 +157,7 @@ class Staged:
 
 
 @contextmanager
-def staged(target: Spot, recording: Recording = unrecorded) -> Iterator[Staged]:
+def stage_release(target: Spot, recording: Recording = record_nothing) -> Iterator[Staged]:
     """Yield a place to work, which becomes the target at the end, inside `recording`, or is removed."""
     if isinstance(target, Path):
         with aside(target, recording) as work:
@@ -194,7 +193,7 @@ def refuse_existing(target: Spot) -> None:
     if isinstance(target, Path):
         keep_out(target.parent)
         if target.exists() or target.is_symlink():
-            raise _taken(target)
+            raise _existing_error(target)
         return
     if not target.name:
         raise ReleaseError(f"{target}: a release needs a folder inside the store.", hint="Give a folder in the store.")
@@ -205,10 +204,10 @@ def refuse_existing(target: Spot) -> None:
 
 def _refuse_taken(target: Place) -> None:
     if target.is_file() or any(target.iterdir()) or (not target.is_flat and target.exists()):
-        raise _taken(target)
+        raise _existing_error(target)
 
 
-def _taken(target: Spot) -> ReleaseError:
+def _existing_error(target: Spot) -> ReleaseError:
     return ReleaseError(
         f"{target} exists already.", hint="A release never overwrites: choose another name, or remove it first."
     )
@@ -272,7 +271,7 @@ def write_cells(
     batches = iter(batches)
     first = list(islice(batches, 1))
     written = tally.columns()
-    return path, write_data(path, written, map(tally.written, chain(first, batches))), written
+    return path, write_data(path, written, map(tally.renumber_sets, chain(first, batches))), written
 
 
 def write_descriptor(
@@ -282,7 +281,7 @@ def write_descriptor(
     all data files, if there are several."""
     page = directory / README
     page.write_text(page_of(manifest, data, sign is not None), encoding="utf-8")
-    package = described(directory, data, manifest, parts=parts)
+    package = describe_package(directory, data, manifest, parts=parts)
     path = directory / DESCRIPTOR
     path.write_text(_text(package), encoding="utf-8")
     if sign is not None:
@@ -300,7 +299,7 @@ def page_of(manifest: Manifest, data: Spot, signed: bool, titles: Mapping[str, s
     return readme(manifest, title_of(data), beside, titles, signed)
 
 
-def described(
+def describe_package(
     directory: Spot,
     data: Spot,
     manifest: Manifest,
@@ -309,7 +308,6 @@ def described(
 ) -> dict[str, Any]:
     """Return the descriptor of a release whose other files are in the directory; `titles` are names of columns as early
     versions wrote them."""
-    block = _standard(manifest.model_dump(mode="json"))
     titles = titles_of(data, manifest.columns) if titles is None else titles
     schema: dict[str, Any] = {"fields": [c.field() | {"name": titles[c.name]} for c in manifest.columns]}
     keys = [
@@ -330,12 +328,12 @@ def described(
         "title": manifest.title or "Release",
         "resources": resources,
         "readme": told,
-        "noren": {**block, "sha256": manifest_digest(block)},
+        "noren": manifest_block(manifest),
     }
 
 
 def manifest_block(manifest: Manifest) -> dict[str, Any]:
-    """Return the manifest with its checksum, for storage without files."""
+    """Return the manifest with its checksum."""
     block = _standard(manifest.model_dump(mode="json"))
     return {**block, "sha256": manifest_digest(block)}
 
@@ -343,11 +341,11 @@ def manifest_block(manifest: Manifest) -> dict[str, Any]:
 def manifest_of(name: str, block: Any) -> Manifest:
     """Read what `manifest_block` wrote, and check its checksum."""
     if not isinstance(block, dict) or "sha256" not in block:
-        raise _tampered(Path(name), "it is not the manifest of a release")
+        raise _damage_error(Path(name), "it is not the manifest of a release")
     stated = block.pop("sha256")
     manifest = _manifest(Path(name), block)
     if manifest_digest(_standard(manifest.model_dump(mode="json"))) != stated:  # a base may write numbers otherwise
-        raise _tampered(Path(name), "its manifest does not match its checksum")
+        raise _damage_error(Path(name), "its manifest does not match its checksum")
     return manifest
 
 
@@ -357,9 +355,9 @@ def demand_closed(directory: Spot, read: Manifest | None = None) -> list[str]:
     `read` is the manifest of a release that was opened a moment ago. Returned are the files whose bytes only the
     version that wrote them can compare.
     """
-    package = _parsed(directory / DESCRIPTOR)
+    package = _parse_descriptor(directory / DESCRIPTOR)
     manifest = read_package(directory)[0] if read is None else read
-    files = [directory / name for name, _, _ in listed(package["resources"][0])]
+    files = [directory / name for name, _, _ in list_files(package["resources"][0])]
     data = files[0]
     beside = {f"{stem}{data.suffix}": sharing for stem, sharing in sides(manifest.columns).items()}
     same = package["noren"].get("format") == FORMAT
@@ -373,7 +371,7 @@ def demand_closed(directory: Spot, read: Manifest | None = None) -> list[str]:
     demand_files(directory, [DESCRIPTOR, SIGNATURE, *page, *(path.name for path in tables)])
     for path, names in tables.items():
         demand_columns(path, names)
-    expected = described(directory, data, manifest, titles, parts)
+    expected = describe_package(directory, data, manifest, titles, parts)
     if not same:  # the manifest was brought forward; its own fields were checked when it was read
         demand_order(directory / DESCRIPTOR, early_order(package["noren"]), expected["noren"])
         expected["noren"] = package["noren"]
@@ -382,7 +380,7 @@ def demand_closed(directory: Spot, read: Manifest | None = None) -> list[str]:
         signed = (directory / SIGNATURE).exists()
         found = (directory / README).read_bytes()  # line ends too
         if found not in {page_of(manifest, data, one, titles).encode("utf-8") for one in {False, signed}}:
-            raise _tampered(directory / README, "it differs from the manifest")
+            raise _damage_error(directory / README, "it differs from the manifest")
     for path in tables:
         demand_pages(path)
     for name, own in beside.items() if same else ():
@@ -393,7 +391,7 @@ def demand_closed(directory: Spot, read: Manifest | None = None) -> list[str]:
         demand_written(directory / data.name, manifest.columns, types)
     demand_used(files, manifest.columns)
     if (directory / DESCRIPTOR).read_bytes() != _text(package).encode("utf-8"):
-        raise _tampered(directory / DESCRIPTOR, "its spaces and line breaks differ from those of a release")
+        raise _damage_error(directory / DESCRIPTOR, "its spaces and line breaks differ from those of a release")
     if data.suffix == ".csv":
         return []
     if not same or manifest.noren != __version__:
@@ -412,15 +410,15 @@ def _standard(value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
-        return _spelled(value)
+        return _spell_infinite(value)
     return value  # which is nearly always so, and there may be a hundred thousand general values
 
 
-def _spelled(value: Any) -> Any:
+def _spell_infinite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _spelled(one) for key, one in value.items()}
+        return {key: _spell_infinite(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_spelled(one) for one in value]
+        return [_spell_infinite(one) for one in value]
     infinite = isinstance(value, float) and not isfinite(value)
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[repr(value)] if infinite else value
 
@@ -461,30 +459,30 @@ def read_package(directory: Spot) -> tuple[Manifest, Store]:
             f"{directory}: this is not a release ({DESCRIPTOR} is missing).", hint="Give the directory of a release."
         )
     try:
-        package = _parsed(descriptor)
+        package = _parse_descriptor(descriptor)
         block = dict(package["noren"])
         stated = block.pop("sha256")
-        cells, known = listed(package["resources"][0]), are_known(package["resources"][0])
+        cells, known = list_files(package["resources"][0]), are_known(package["resources"][0])
         beside_data = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"][1:]]
         escaped = any("escape" in item.get("schema", {}) for item in package["resources"])
         page = package.get("readme")
         beside = [] if page is None else [(page["path"], page["bytes"], page["hash"])]
         digest = manifest_digest(block)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        raise _tampered(descriptor, "it is not the descriptor of a release") from None
+        raise _damage_error(descriptor, "it is not the descriptor of a release") from None
     read_signature(descriptor)
     if stated != digest:
-        raise _tampered(descriptor, "its manifest does not match its checksum")
+        raise _damage_error(descriptor, "its manifest does not match its checksum")
     if not known:
-        raise _tampered(descriptor, "it lists a data file that no release has")
+        raise _damage_error(descriptor, "it lists a data file that no release has")
     manifest = _manifest(descriptor, block)
     data = directory / cells[0][0]
     if data.suffix == ".csv" and not isinstance(directory, Path):
         raise ReleaseError(f"{data}: CSV files are read from a directory.", hint="Copy the release to a disk first.")
     if [path for path, _, _ in beside_data] != [f"{side}{data.suffix}" for side in sides(manifest.columns)]:
-        raise _tampered(descriptor, "it lists a data file that no release has")
+        raise _damage_error(descriptor, "it lists a data file that no release has")
     if any(path != README for path, _, _ in beside):
-        raise _tampered(descriptor, "it lists a file that no release has")
+        raise _damage_error(descriptor, "it lists a file that no release has")
     for path, size, stated in beside:
         _check_file(directory, path, size, stated)
     for path, size, stated in [*cells, *beside_data]:
@@ -502,14 +500,14 @@ def _manifest(descriptor: Spot, block: dict[str, Any]) -> Manifest:
             hint="Install the version of noren that wrote it, or a newer one.",
         )
     try:
-        return Manifest.model_validate(upgraded(block))
+        return Manifest.model_validate(upgrade_manifest(block))
     except ValidationError as error:
-        raise _tampered(descriptor, f"{error.error_count()} of its fields are not valid") from None
+        raise _damage_error(descriptor, f"{error.error_count()} of its fields are not valid") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _tampered(descriptor, "it is not the descriptor of a release") from None
+        raise _damage_error(descriptor, "it is not the descriptor of a release") from None
 
 
-def _parsed(descriptor: Spot) -> Any:
+def _parse_descriptor(descriptor: Spot) -> Any:
     """Parse the descriptor as strict JSON, so that all readers read the same."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -537,8 +535,8 @@ def _check_file(directory: Spot, name: str, size: Any, digest: Any) -> None:
             f"{directory}: {name} is missing.", hint="Ask for the release again; this copy is incomplete."
         )
     if path.stat().st_size != size or digest != f"sha256:{checksum(path)}":
-        raise _tampered(path, "its checksum differs from the descriptor's")
+        raise _damage_error(path, "its checksum differs from the descriptor's")
 
 
-def _tampered(path: Spot, why: str) -> ReleaseError:
-    return ReleaseError(f"{path}: changed or damaged: {why}.", hint="Do not use it; ask the holder for it again.")
+def _damage_error(path: Spot, why: str) -> ReleaseError:
+    return ReleaseError.distrust(f"{path}: changed or damaged: {why}.")

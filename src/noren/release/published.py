@@ -79,14 +79,14 @@ class Published:
         names = self.columns if columns is None else columns
         return self.store.batches([self.by_name[name] for name in names])
 
-    def gathered(self, columns: Sequence[str]) -> dict[str, Cells]:
+    def gather_cells(self, columns: Sequence[str]) -> dict[str, Cells]:
         """Return the cells of some columns, all rows in the cheapest order, for counting."""
-        counted = getattr(self.store, "counted", None)
+        counted = getattr(self.store, "count_combinations", None)
         if counted is None or not columns:
             return self.cells(columns)
         cells, rows = counted([self.by_name[name] for name in columns])
         if int(rows.sum()) != self.rows:
-            raise self._misses(int(rows.sum()))
+            raise self.count_error(int(rows.sum()))
         every = np.repeat(np.arange(len(rows)), rows)
         return {name: found.take(every) for name, found in cells.items()}
 
@@ -96,9 +96,10 @@ class Published:
         cells = concat(batches) if batches else {}
         found = batch_length(cells) if batches else 0
         if found != self.rows or not batches:
-            raise self._misses(found)
+            raise self.count_error(found)
         return cells
 
-    def _misses(self, found: int) -> ReleaseError:
+    def count_error(self, found: int) -> ReleaseError:
+        """Return the error for data with another number of rows than the manifest says."""
         message = f"the data hold {found} rows, the manifest says {self.rows}."
-        return ReleaseError(message, hint="Do not use it; ask the holder for it again.")
+        return ReleaseError.distrust(message)

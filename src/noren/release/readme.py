@@ -93,7 +93,7 @@ def readme(
             f"| {code(one.name)} | {code(titles[one.name])} | {_cell(one.description)} |" for one in manifest.columns
         ),
         meaning=_meaning(manifest.columns, data, manifest.weight),
-        told=_told(manifest.columns) + _margins(manifest),
+        told=_design_words(manifest.columns) + _margins(manifest),
         verdicts="\n".join(
             f"| {code(one.model)} | {code(one.column)} | {one.required:g} | {'holds' if one.holds else 'fails'} |"
             for one in manifest.verdicts
@@ -144,7 +144,7 @@ def _meaning(columns: Sequence[Statement], data: str, weight: str | None = None)
     return " ".join(out) if len(out) > 1 else "The cells are as the table above says."
 
 
-def _told(columns: Sequence[Statement]) -> str:
+def _design_words(columns: Sequence[Statement]) -> str:
     """Return what the parameters of designs disclose."""
     found = [f"{code(one.name)}: {one.design.tells}." for one in columns if one.design is not None and one.design.tells]
     return f"What the published parameters tell: {' '.join(found)}\n\n" if found else ""

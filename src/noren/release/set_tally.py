@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from noren.errors import NorenError
 from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
 from noren.statements.set import NUMBERS, SET_KEY
-from noren.statements.set_cells import SetOrder, code_dtype, numberable, numbered
+from noren.statements.set_cells import SetOrder, code_dtype, look_up_sets, numberable
 
 LEAST_ROWS = 10_000
 """Rows from which a second file is worth its trouble to a reader."""
@@ -40,13 +40,13 @@ class SetTally:
         """Collect the sets of a finished table."""
         out = cls(columns)
         for batch in batches:
-            out.numbered(batch)
+            out.number_sets(batch)
         return out
 
     @classmethod
     def expecting(cls, columns: Sequence[Statement], rows: int) -> SetTally:
         """Assume that a table of so many rows shows all sets of columns with few sets, for cells that are made
-        elsewhere. `narrowed` removes those that do not occur."""
+        elsewhere. `narrow_to` removes those that do not occur."""
         out = cls(columns)
         out._rows = rows
         for name, order in list(out._orders.items()):
@@ -56,20 +56,20 @@ class SetTally:
                 out._seen[name][:-1] = True
         return out
 
-    def narrowed(self, seen: Mapping[str, NDArray[np.bool_]]) -> SetTally:
+    def narrow_to(self, seen: Mapping[str, NDArray[np.bool_]]) -> SetTally:
         """Return the tally of the sets that occur."""
         out = type(self).expecting(self._statements, self._rows)
         for name, found in seen.items():
             out._seen[name][:-1] = found
         return out
 
-    def numbered(self, batch: CellBatch) -> dict[str, Cells]:
+    def number_sets(self, batch: CellBatch) -> dict[str, Cells]:
         """Return the same cells with sets as numbers among all sets, which are recorded."""
         out = dict(batch)
         for name, order in self._orders.items():
             ids = order.numbers(batch[name])  # type: ignore[arg-type]
             self._seen[name][ids] = True
-            out[name] = numbered(order.universe, ids)
+            out[name] = look_up_sets(order.universe, ids)
         self._rows += batch_length(batch)
         return out
 
@@ -85,17 +85,17 @@ class SetTally:
                 raise NorenError(f"column {column.name!r} holds a set that its design does not draw.")
             few = seen is not None and self._rows >= max(LEAST_ROWS, ROWS_PER_SET * int(seen.sum()))
             if not few:
-                out.append(column.numbered(None))
+                out.append(column.with_table(None))
                 continue
             assert seen is not None
             order = self._orders[column.name]
             kind = code_dtype(int(seen.sum()))
             self._places[column.name] = np.maximum(np.cumsum(seen) - 1, 0).astype(kind)
-            out.append(column.numbered(order.universe.take(np.flatnonzero(seen))))
+            out.append(column.with_table(order.universe.take(np.flatnonzero(seen))))
         self._tables = {column.name: column.held for column in out if isinstance(column, SetStatement)}
         return tuple(out)
 
-    def written(self, batch: CellBatch) -> dict[str, Cells]:
+    def renumber_sets(self, batch: CellBatch) -> dict[str, Cells]:
         """Return the cells of `columns()`, with numbers among the sets that occur."""
         out = dict(batch)
         for name, place in self._places.items():
@@ -104,5 +104,5 @@ class SetTally:
             ids = self._orders[name].numbers(batch[name])  # type: ignore[arg-type]
             if int(ids.max(initial=0)) >= self._orders[name].nowhere:
                 raise NorenError(f"column {name!r} holds a set that its design does not draw.")
-            out[name] = numbered(table, place[ids])
+            out[name] = look_up_sets(table, place[ids])
         return out

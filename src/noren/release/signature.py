@@ -29,13 +29,13 @@ def read_signature(descriptor: Spot) -> PublicKey | None:
     if not path.exists() and not path.is_symlink():
         return None
     if path.is_symlink() or not path.is_file():
-        raise _refused(path, "it is not a file")
+        raise _refusal(path, "it is not a file")
     with path.open("rb") as file:
         found = Signature.parse(file.read(MOST_BYTES))
     if found is None:
-        raise _refused(path, "it is not a complete signature")
+        raise _refusal(path, "it is not a complete signature")
     if not found.covers(descriptor.read_bytes()):
-        raise _refused(path, f"{descriptor.name} differs from what was signed")
+        raise _refusal(path, f"{descriptor.name} differs from what was signed")
     return found.signer
 
 
@@ -57,7 +57,5 @@ def demand_signer(descriptor: Spot, signer: PublicKey | str | os.PathLike[str]) 
     return found
 
 
-def _refused(path: Spot, why: str) -> ReleaseError:
-    return ReleaseError(
-        f"{path}: the signature is not valid: {why}.", hint="Do not use it; ask the holder for it again."
-    )
+def _refusal(path: Spot, why: str) -> ReleaseError:
+    return ReleaseError.distrust(f"{path}: the signature is not valid: {why}.")

@@ -142,7 +142,7 @@ def answer_measure(
             hint="Ask without population; low and high are then hard bounds for the original table.",
         )
     split = [found.variables[name] for name in names]
-    expect = partial(_expected, opened, found, (*names, *of), where or {}, weighted)
+    expect = partial(_expected_table, opened, found, (*names, *of), where or {}, weighted)
     sample = Sample(found.records, found.base, asked, split, level, population, found.margins, expect)
     rows = compute(sample, asked)
     notes = found.notes(numbers or of)
@@ -164,7 +164,7 @@ def answer_measure(
     )
 
 
-def _expected(
+def _expected_table(
     release: Release, found: Gathered, texts: Sequence[str], where: Mapping[str, Any], weighted: bool | None
 ) -> Expected:
     """Return the table that `estimate` gives of these columns, so that derived numbers agree with it."""

@@ -17,7 +17,7 @@ from noren.errors import DataError, ReleaseError
 from noren.sources.place import Spot, readable
 from noren.statements import CellBatch, Cells, CodeCells, Statement, batch_length, concat, take
 from noren.statements.batch import PERSON
-from noren.statements.texts import guarded, guarded_text, unguarded
+from noren.statements.texts import guard_formulas, guard_text, unguard_formulas
 
 MOST_ROWS = 1 << 16
 VALUES_AT_ONCE = 1 << 23
@@ -65,7 +65,7 @@ class KeptStore:
         if all(column.name in self._kept for column in columns):
             yield {column.name: self._kept[column.name] for column in columns}
 
-    def remembered(self, what: str, made: Callable[[], Any]) -> Any:
+    def remember(self, what: str, made: Callable[[], Any]) -> Any:
         """Return a cached result computed from all cells, or compute it."""
         if what not in self._found:
             self._found[what] = made()
@@ -157,11 +157,11 @@ class CsvStore:
 
     def _title(self, column: Statement, there: Sequence[str]) -> str:
         """Return the file's name of a column, or its title if the cells are numbers of sets or groups."""
-        names = [guarded_text(one) if self.escaped else one for one in (column.name, column.csv_title)]
+        names = [guard_text(one) if self.escaped else one for one in (column.name, column.csv_title)]
         return names[0] if names[0] in there else names[1]
 
     def _texts(self, column: Any) -> Any:
-        return unguarded(column) if self.escaped else column
+        return unguard_formulas(column) if self.escaped else column
 
 
 def store_for(path: Spot, escaped: bool = True, *more: Spot) -> Store:
@@ -175,7 +175,7 @@ def titles_of(path: Spot, columns: Sequence[Statement]) -> dict[str, str]:
     names, plain = {column.name for column in columns}, path.suffix == ".csv"
     own = {one.name: one.csv_title if plain else one.parquet_title for one in columns}
     titles = {name: name if title in names else title for name, title in own.items()}
-    return {name: guarded_text(title) for name, title in titles.items()} if plain else titles
+    return {name: guard_text(title) for name, title in titles.items()} if plain else titles
 
 
 def write_data(path: Spot, columns: Sequence[Statement], batches: Iterable[CellBatch], sink: Any = None) -> int:
@@ -189,7 +189,7 @@ def write_data(path: Spot, columns: Sequence[Statement], batches: Iterable[CellB
     try:
         for batch in ahead(_slices(batches, rows_at_once(columns))):
             if plain:
-                named = {titles[c.name]: guarded(c.to_csv(batch[c.name])) for c in columns}
+                named = {titles[c.name]: guard_formulas(c.to_csv(batch[c.name])) for c in columns}
             else:
                 named = {titles[c.name]: c.to_parquet(batch[c.name]) for c in columns}
             table = pa.table(named)
@@ -241,7 +241,7 @@ def write_side(path: Spot, columns: dict[str, Any], sink: Any = None) -> None:
     if path.suffix == ".csv":
         import pyarrow.csv as pv
 
-        guards = pa.table({name: guarded(column) for name, column in columns.items()})
+        guards = pa.table({name: guard_formulas(column) for name, column in columns.items()})
         pv.write_csv(guards, path if sink is None else sink, pv.WriteOptions(quoting_style="needed"))
         return
     import pyarrow.parquet as pq
@@ -260,17 +260,17 @@ def read_side(path: Spot, escaped: bool = True, texts: Sequence[str] = ()) -> di
         import pyarrow.parquet as pq
 
         read = pq.read_table(readable(path), read_dictionary=list(texts))
-        return {name: _joined(read.column(name)) for name in read.column_names}
+        return {name: _join_chunks(read.column(name)) for name in read.column_names}
     from noren.sources.csv import CsvSource
 
     assert isinstance(path, Path), "CSV files lie in directories"
     source = CsvSource(path, separator=",", encoding="utf-8")
     batches = list(source.batches(list(source.columns)))
-    found = {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in source.columns}
-    return {name: unguarded(column) for name, column in found.items()} if escaped else found
+    found = {name: _join_chunks(pa.chunked_array([b.column(name) for b in batches])) for name in source.columns}
+    return {name: unguard_formulas(column) for name, column in found.items()} if escaped else found
 
 
-def _joined(column: Any) -> Any:
+def _join_chunks(column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -312,7 +312,7 @@ class Part:
         return {"path": self.name, "bytes": self.bytes, "hash": f"sha256:{self.sha256}"}
 
 
-def listed(resource: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+def list_files(resource: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return name, size and checksum of every file of a resource; raise ValueError if its two lists differ."""
     parts = resource.get("parts")
     if parts is not None and (not parts or [item["path"] for item in parts] != resource["path"]):
@@ -322,7 +322,7 @@ def listed(resource: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
 
 def are_known(resource: Mapping[str, Any]) -> bool:
     """Return whether the files have the names of data files, each once."""
-    names = [name for name, _, _ in listed(resource)]
+    names = [name for name, _, _ in list_files(resource)]
     if "parts" not in resource:
         return names[0] in WHOLE
     return all(isinstance(name, str) and PART.fullmatch(name) for name in names) and len(set(names)) == len(names)

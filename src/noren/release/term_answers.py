@@ -48,12 +48,14 @@ def tabulate_terms(
     A column asked for term by term adds a dimension in front. Each of its rows is what a condition on that term alone
     gives.
     """
-    everybody = _tabulated(axes, np.arange(len(asked.sure)), "spread", None)
+    everybody = _tabulate_rows(axes, np.arange(len(asked.sure)), "spread", None)
     if asked.listed is None:
-        found = _tabulated(axes, np.flatnonzero(asked.sure), estimator, progress)
+        found = _tabulate_rows(axes, np.flatnonzero(asked.sure), estimator, progress)
         made = replace(found, high=everybody.high + suppressed)
     elif axes and asked.listed.d:
-        made = _stacked([_tabulated(axes, rows, estimator, progress) for rows in _rows_by_term(asked)], len(axes))
+        made = _stack_tables(
+            [_tabulate_rows(axes, rows, estimator, progress) for rows in _rows_by_term(asked)], len(axes)
+        )
         made = replace(made, high=np.broadcast_to(everybody.high + suppressed, made.counts.shape))
     else:
         counts = asked.listed.keep(asked.sure[asked.listed.owner]).counts().astype(np.float64)
@@ -62,7 +64,7 @@ def tabulate_terms(
     return replace(made, assumes=_assumes(made.assumes, asked), diagnostics=facts)
 
 
-def _tabulated(
+def _tabulate_rows(
     axes: Sequence[Axis],
     rows: NDArray[np.int64],
     estimator: str,
@@ -95,7 +97,7 @@ def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
     return (rows[start:stop] for start, stop in pairwise(edges))
 
 
-def _stacked(tables: Sequence[Tabulation], axes: int) -> Tabulation:
+def _stack_tables(tables: Sequence[Tabulation], axes: int) -> Tabulation:
     """Stack tables of single terms."""
     arrays: dict[str, Any] = {
         name: np.array([getattr(table, name) for table in tables]).reshape(len(tables), *[1] * axes)

@@ -21,7 +21,7 @@ from noren.ragged import rows_in_order
 from noren.report.material import Material
 from noren.report.render import Bar, Figure, Group, Kind, Part, Table, bars, counted, percent, rendered, worst
 from noren.statements import Statement
-from noren.workflow.truth import tallied
+from noren.workflow.truth import tally_cells
 
 MOST_ROWS = 60
 """Cells of an estimate that are listed below its chart."""
@@ -99,14 +99,14 @@ def _left_open(material: Material, statement: Statement) -> float:
     """Return the mean over rows of (possible values - 1) / (values - 1): 0 is exact, 1 is no information."""
     total, rows = 0.0, 0
     for batch in material.release.batches([statement.name]):
-        spread = statement.spread(batch[statement.name])
+        spread = statement.count_possible(batch[statement.name])
         total, rows = total + float(spread.sum()), rows + len(spread)
     return (total / rows - 1) / max(1, statement.d - 1) if rows else 0.0
 
 
 def _term_losses(material: Material, name: str) -> dict[str, Any]:
     """Return published terms, and with the original the suppressed share."""
-    found = tallied(material.release, [name]).get(name)
+    found = tally_cells(material.release, [name]).get(name)
     shown = 0 if found is None else int(found.sum())
     out: dict[str, Any] = {"terms_published": shown, "terms_per_record": shown / max(1, material.release.records)}
     before = material.term_totals.get(name)

@@ -29,7 +29,7 @@ from noren.workflow.anonymize import HolderFacts, Outcome
 from noren.workflow.mechanism import Replayed, replay_methods
 from noren.workflow.prepare import read_policy
 from noren.workflow.truth import Truth
-from noren.workflow.verify import claimed, verify
+from noren.workflow.verify import read_claims, verify
 
 ATTACKED = 200_000
 """Records up to which a run of `anonymize` attacks its own release for the report."""
@@ -72,7 +72,7 @@ class Material:
     @property
     def requirements(self) -> Sequence[Model]:
         """Return the requirements: of the policy if there is one, otherwise the release's own claims."""
-        return claimed(self.release) if self.policy is None else self.policy.require
+        return read_claims(self.release) if self.policy is None else self.policy.require
 
     @property
     def has_classes(self) -> bool:

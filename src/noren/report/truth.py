@@ -46,7 +46,7 @@ def promise_of(material: Material, model: Model) -> Promise:
     columns = material.release.by_name
     about = [columns[name] for name in model.on if name in columns]
     quasi = [statement.name for statement in columns.values() if statement.role in QUASI]
-    return model.promised(model.on or quasi, bool(about) and all(one.design is not None for one in about))
+    return model.promise_about(model.on or quasi, bool(about) and all(one.design is not None for one in about))
 
 
 def _claim(material: Material, model: Model) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The description of a column, from the policy to the release.
 
 A policy declares a column: its role, and where it matters its domain, hierarchy, distance or knowledge. When policy and
-table meet, the declaration is completed by what the table showed (`Column.met`): a name, a domain, a hierarchy over
+table meet, the declaration is completed by what the table showed (`Column.over`): a name, a domain, a hierarchy over
 its values. A release publishes what of that a recipient needs. It is the same object all the way.
 """
 
@@ -303,23 +303,27 @@ class Column(BaseModel):
 
     # ------------------------------------------------------------------ after the table was met
 
-    def met(self, name: str, domain: Domain | None, **resolved: Any) -> Self:
-        """Return the column completed by its table and files: with name, domain and hierarchy."""
+    def over(self, name: str, domain: Domain | None, **resolved: Any) -> Self:
+        """Return the column completed by its table and files: with name, domain and hierarchy.
+
+        What follows from these is asked for again and again, and is kept until the column is over another domain.
+        """
         found = self.model_copy(update=resolved)
         found._name = name
         found._domain = domain
-        for made in ("distances",):
-            found.__dict__.pop(made, None)
+        for kept in ("name", "domain", "is_open", "d", "distances"):
+            found.__dict__.pop(kept, None)
         return found
 
     def of_members(self, members: Mapping[str, Column], differ: Sequence[str]) -> Self:
         """Return the column as a composite whose values are tuples of its members' values."""
         found = self.model_copy()
+        found.__dict__.pop("members", None)
         found._members = dict(members)
         found._differ = tuple(differ)
         return found
 
-    @property
+    @cached_property
     def members(self) -> Mapping[str, Column]:
         """Return the members of a composite column; empty for an ordinary column."""
         return self._members
@@ -329,23 +333,23 @@ class Column(BaseModel):
         """Return the members in which any two tuples of a set must differ."""
         return self._differ
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self._name
 
-    @property
+    @cached_property
     def is_open(self) -> bool:
         """Return whether the column has more values than Noren lists."""
         return self._domain is None
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """Return the values that the column may have; an open column has none."""
         if self._domain is None:
             raise ValueError(f"column {self.name!r} has an open domain")
         return self._domain
 
-    @property
+    @cached_property
     def d(self) -> int:
         """Return the number of values in the domain; 0 for an open column."""
         return 0 if self._domain is None else len(self._domain)

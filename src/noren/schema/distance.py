@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.schema.domain import Domain
-from noren.schema.hierarchy import Hierarchy, read_side_file
+from noren.schema.hierarchy import Hierarchy, read_side_rows
 
 MOST_JUDGED = 1000
 """Values up to which every triple is looked at."""
@@ -56,7 +55,7 @@ def tree(domain: Domain, hierarchy: Hierarchy | None = None) -> Matrix:
     """Return heights of lowest common ancestors in the hierarchy."""
     if hierarchy is None:
         raise DistanceError("distance 'tree' needs a hierarchy.", hint='Add hierarchy = "file.csv" to the column.')
-    return hierarchy.restricted(domain.values).lca_heights().astype(float)
+    return hierarchy.restrict_to(domain.values).lca_heights().astype(float)
 
 
 DISTANCES: dict[str, Callable[[Domain, Hierarchy | None], Matrix]] = {
@@ -125,7 +124,7 @@ def semilattice(pairs: Sequence[tuple[str, str]], domain: Domain) -> Matrix:
 
 def read_semilattice(path: Path, domain: Domain) -> Matrix:
     """Read the `semilattice` distance from a CSV file of child,parent pairs."""
-    rows = _read_rows(path)
+    rows = [row for row, _ in read_side_rows(path, DistanceError, ";,\t")]
     if any(len(row) != 2 for row in rows):
         raise DistanceError(f"{path}: a line is not child,parent.", hint="Write two cells per line.")
     return semilattice([(row[0].strip(), row[1].strip()) for row in rows], domain)
@@ -133,7 +132,7 @@ def read_semilattice(path: Path, domain: Domain) -> Matrix:
 
 def read_matrix(path: Path, domain: Domain) -> Matrix:
     """Read the `matrix` distance from a CSV file."""
-    rows = _read_rows(path)
+    rows = [row for row, _ in read_side_rows(path, DistanceError, ";,\t")]
     try:
         return matrix(rows, domain)
     except (ValueError, IndexError):
@@ -210,14 +209,3 @@ def judge_distance(distances: Matrix, hierarchy: Hierarchy | None, d: float) -> 
         below=int((~far)[upper].sum()),
         lonely=int((~(far & ~np.eye(n, dtype=bool)).any(axis=1)).sum()),
     )
-
-
-def _read_rows(path: Path) -> list[list[str]]:
-    text = read_side_file(path, DistanceError)
-    separator = max(";,\t", key=text.split("\n", 1)[0].count)
-    try:
-        return [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
-    except csv.Error:
-        raise DistanceError(
-            f"{path}: cannot be read as CSV.", hint="Check that every quotation mark is closed."
-        ) from None

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noren.schema.extents import ANYTHING, kind_of, span_labels, unnumbered
+from noren.schema.extents import ANYTHING, kind_of, span_labels, strip_number
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, as_number, is_code, number_text, parse, reader, sniff
 
 MISSING = "(missing)"
@@ -95,7 +95,7 @@ class Domain:
         return ()
 
     @property
-    def called(self) -> str:
+    def value_word(self) -> str:
         """Return the word for the values in descriptions."""
         return "values"
 
@@ -111,7 +111,7 @@ class Domain:
             found = self.find(texts)
             return [text if code < 0 else self.values[code] for text, code in zip(texts, found, strict=True)]
         if self.has_ends:
-            return self.coded(texts)
+            return self.code_ends(texts)
         if not self.rewrites:
             return list(texts)
         read = reader(self.text_kind, self.format)
@@ -141,7 +141,7 @@ class Domain:
         """Return whether numbers beyond some point are one value."""
         return self.top is not None or self.bottom is not None
 
-    def coded(self, texts: Sequence[str]) -> list[str]:
+    def code_ends(self, texts: Sequence[str]) -> list[str]:
         """Apply top and bottom coding to numbers of the table; anything else stays unchanged."""
         read = reader("number", self.format)
         known = self.index
@@ -251,7 +251,7 @@ class Domain:
         out[[self.index[value] for value in plain.values]] = (numbers - numbers[0]) / spread if spread > 0 else 0.0
         return out
 
-    def typed(self) -> list[Any]:
+    def typed_values(self) -> list[Any]:
         """Return the values in the published type; the missing category of a typed domain is None."""
         return [None if self.kind != "string" and v == MISSING else parse(v, self.kind) for v in self.values]
 
@@ -334,13 +334,13 @@ def bare(label: str) -> str:
 
 
 def _stars(label: str) -> int:
-    label = unnumbered(label)
+    label = strip_number(label)
     return len(label) - len(label.rstrip("*")) if label not in ANYTHING else 1 << 30
 
 
 def masks(label: str, value: str) -> bool:
     """Return whether a masked text covers a value: 130** covers 13021, * covers everything."""
-    label = unnumbered(label)
+    label = strip_number(label)
     kept = label.rstrip("*")
     return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
 

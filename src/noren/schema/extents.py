@@ -39,7 +39,7 @@ class Ends:
     closed: bool = False
 
 
-def unnumbered(label: str) -> str:
+def strip_number(label: str) -> str:
     """Return a label without the number that distinguishes it from another of the same name."""
     return _NUMBERED.sub("", label)
 
@@ -47,7 +47,7 @@ def unnumbered(label: str) -> str:
 def ends_of(label: str, kind: Kind) -> Ends | None:
     """Return the range of a label of numbers, dates or codes; None for other labels."""
     try:
-        return _ends(unnumbered(label), kind)
+        return _ends(strip_number(label), kind)
     except (ValueError, OverflowError):
         return None
 

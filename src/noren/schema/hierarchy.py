@@ -56,7 +56,7 @@ class Hierarchy:
         if any("" in level for level in self.levels):
             raise HierarchyError("a node has an empty label.", hint="Give every value and every node a name.")
         if len(set(leaves)) != len(leaves):
-            doubled = repeated(leaves)
+            doubled = find_repeated(leaves)
             raise HierarchyError(
                 f"value {doubled!r} is in more than one line.",
                 hint="Give every value exactly one line, because a value of a hierarchy has one parent.",
@@ -88,7 +88,7 @@ class Hierarchy:
         """Return the values that have no leaf; special categories such as missing cells need none."""
         return [v for v in values if v not in self._position and v not in (MISSING, OTHER)]
 
-    def restricted(self, values: Sequence[str]) -> Hierarchy:
+    def restrict_to(self, values: Sequence[str]) -> Hierarchy:
         """Return the same tree over exactly these values, in this order."""
         rows = [
             [level[self._position[v]] for level in self.levels]
@@ -140,21 +140,10 @@ class Hierarchy:
     @classmethod
     def read_csv(cls, path: Path) -> Hierarchy:
         """Read a file in ARX's layout: one line per value, from the value to the root."""
-        text = read_side_file(path, HierarchyError)
-        first = text.split("\n", 1)[0]
-        separator = max(";,\t|", key=first.count)
-        reader = csv.reader(StringIO(text, newline=None), delimiter=separator)
-        lines, rows = [], []
-        try:
-            for row in reader:
-                if row:
-                    lines.append(reader.line_num)
-                    rows.append([cell.strip() for cell in row])
-        except csv.Error:
-            message = f"{path}: line {reader.line_num} cannot be read as CSV."
-            raise HierarchyError(message, hint="Is a quotation mark left open?") from None
-        if not rows:
+        found = read_side_rows(path, HierarchyError)
+        if not found:
             raise HierarchyError(f"{path}: empty.", hint="Write one line per value: value;parent;...;root.")
+        rows, lines = [row for row, _ in found], [line for _, line in found]
         widths = {len(row) for row in rows}
         if len(widths) > 1:
             odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
@@ -271,7 +260,7 @@ class Hierarchy:
         return out.getvalue()
 
 
-def repeated(names: Sequence[str]) -> str:
+def find_repeated(names: Sequence[str]) -> str:
     """Return the first name that occurs a second time."""
     seen = set[str]()
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -291,6 +280,25 @@ def read_side_file(path: Path, error: type[NorenError]) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
         raise error(f"{path}: not UTF-8 at byte {failure.start}.", hint="Save it as UTF-8.") from None
+
+
+def read_side_rows(
+    path: Path, error: type[NorenError], separators: str = ";,\t|", comment: str = ""
+) -> list[tuple[list[str], int]]:
+    """Return the rows of a CSV file that a policy names, without spaces around cells, each with the number of its line.
+
+    The separator is the most frequent one of the first line. Lines before it that begin with `comment` are skipped.
+    """
+    text = read_side_file(path, error)
+    while comment and text.startswith(comment):
+        text = text.partition("\n")[2]
+    separator = max(separators, key=text.split("\n", 1)[0].count)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    try:
+        return [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
+    except csv.Error:
+        message = f"{path}: line {reader.line_num} cannot be read as CSV."
+        raise error(message, hint="Is a quotation mark left open?") from None
 
 
 def value_text(value: Any) -> str:

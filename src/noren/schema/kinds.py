@@ -120,7 +120,7 @@ def _number_formats(labels: Sequence[str], decimal: str | None) -> list[Format]:
     return [Format(), Format(".", ","), Format(","), Format(",", "."), Format(",", " ")]
 
 
-def _parted(digits: str, mark: str) -> bool:
+def _is_parted(digits: str, mark: str) -> bool:
     """Return whether digits are in groups of three separated by a mark, or not separated."""
     head, *groups = digits.split(mark)
     threes = all(len(group) == 3 and group.isdecimal() for group in groups)
@@ -142,7 +142,7 @@ def _number(label: str, marks: Format) -> float | None:
     text = label.strip()
     if marks.thousands in text and marks.thousands:
         whole, point, rest = text.partition(marks.decimal)
-        if marks.thousands in rest or not _parted(whole.lstrip("+-"), marks.thousands):
+        if marks.thousands in rest or not _is_parted(whole.lstrip("+-"), marks.thousands):
             return None
         text = whole.replace(marks.thousands, "") + point + rest
     if marks.decimal != ".":

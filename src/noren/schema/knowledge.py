@@ -14,11 +14,9 @@ any release (alpha), if it is given and not estimated from the table.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +25,7 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.schema.confusables import count_lookalikes
-from noren.schema.hierarchy import read_side_file, repeated
+from noren.schema.hierarchy import find_repeated, read_side_rows
 
 EXTRAS = ("weight", "prior")
 """Further columns of a table of pairs, each the same in all lines of a label."""
@@ -75,7 +73,7 @@ class Knowledge:
             if not all(name == name.strip() != "" for name in names):
                 raise KnowledgeError(f"a {what} is empty or has spaces around it.", hint=f"Name every {what}.")
             if len(set(names)) != len(names):
-                doubled = repeated(names)
+                doubled = find_repeated(names)
                 raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
             if alike := count_lookalikes(names):
                 message = f"{alike} {what}s look the same as others, or like an empty cell."
@@ -217,7 +215,7 @@ class Knowledge:
         if _is_pairs(header, rows):
             return _from_pair_rows(path, [name.lower() for name in header], rows, lines)
         if len(set(header)) != len(header):
-            doubled = repeated(header)
+            doubled = find_repeated(header)
             raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="Write one column per term.")
         pairs: list[tuple[str, str]] = []
         for row, line in zip(rows, lines, strict=True):
@@ -231,7 +229,7 @@ class Knowledge:
                     )
         labels = [row[0] for row in rows]
         if len(set(labels)) != len(labels):
-            doubled = repeated(labels)
+            doubled = find_repeated(labels)
             raise KnowledgeError(f"{path}: label {doubled!r} has two lines.", hint="Write one line per label.")
         return cls.from_pairs(pairs, labels=labels)
 
@@ -266,7 +264,7 @@ def _per_pair(
 
 def _from_pair_rows(path: Path, header: list[str], rows: list[list[str]], lines: list[int]) -> Knowledge:
     if len(set(header[2:])) != len(header[2:]):
-        raise KnowledgeError(f"{path}: two columns are called {repeated(header[2:])!r}.", hint="Keep one of them.")
+        raise KnowledgeError(f"{path}: two columns are called {find_repeated(header[2:])!r}.", hint="Keep one of them.")
     place = {name: header.index(name, 2) for name in header[2:]}
     found = {name: _numbers(path, name, at, rows, lines) for name, at in place.items()}
     pairs = [(row[0], row[1]) for row in rows]
@@ -322,14 +320,7 @@ def read_priors(path: Path, knowledge: Knowledge) -> Knowledge:
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     """Return header, rows and their line numbers; every row is as wide as the header."""
-    text = read_side_file(path, KnowledgeError)
-    separator = max(",;\t|", key=text.split("\n", 1)[0].count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
-    try:
-        table = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
-    except csv.Error:
-        message = f"{path}: line {reader.line_num} cannot be read as CSV."
-        raise KnowledgeError(message, hint="Is a quotation mark left open?") from None
+    table = read_side_rows(path, KnowledgeError, ",;\t|")
     if len(table) < 2:
         raise KnowledgeError(f"{path}: no lines below the header.", hint="Write label,term and below it the pairs.")
     header = table[0][0]

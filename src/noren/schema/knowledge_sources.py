@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from noren.files import write_whole
-from noren.schema.hierarchy import read_side_file
+from noren.schema.hierarchy import read_side_file, read_side_rows
 from noren.schema.knowledge import Knowledge, KnowledgeError, knowledge_rows
 
 By = Literal["count", "pmi"]
@@ -291,16 +291,7 @@ def _read_owl(path: Path, text: str, out: Ontology) -> None:
 
 def _read_table(path: Path) -> tuple[list[str], list[list[str]]]:
     """Return header and rows, all of one width. Lines before the header that begin with # are skipped."""
-    lines = read_side_file(path, KnowledgeError).splitlines()
-    while lines and lines[0].startswith("#"):
-        lines.pop(0)
-    separator = max(",;\t|", key=lines[0].count) if lines else ","
-    try:
-        table = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if row]
-    except csv.Error:
-        raise KnowledgeError(
-            f"{path}: cannot be read as CSV.", hint="Check that every quotation mark is closed."
-        ) from None
+    table = [row for row, _ in read_side_rows(path, KnowledgeError, ",;\t|", comment="#")]
     if len(table) < 2 or any(len(row) != len(table[0]) for row in table):
         raise KnowledgeError(f"{path}: not a table.", hint="Write a header, and as many cells in every line.")
     return table[0], table[1:]

@@ -61,21 +61,21 @@ class Member:
     def canonical(self, texts: Sequence[str]) -> list[str]:
         """Return texts of the table as the member's values; unknown texts stay, unless "(other)" takes them in."""
         domain, known = self.domain, self.domain.index
-        written = _binned(domain, texts) if domain.edges is not None else domain.canonical(texts)
+        written = _bin_texts(domain, texts) if domain.edges is not None else domain.canonical(texts)
         rest = OTHER if OTHER in known else None
         return [value if value in known or value == MISSING else rest or value for value in written]
 
-    def restricted(self, used: Sequence[bool] | NDArray[np.bool_]) -> Member:
+    def restrict_to(self, used: Sequence[bool] | NDArray[np.bool_]) -> Member:
         """Restrict the member to the values of some tuple, unless its domain was declared."""
         domain = self.domain
         if all(used) or domain.edges is not None or domain.source != "data":
             return self
         values = tuple(value for value, stays in zip(domain.values, used, strict=True) if stays)
-        tree = None if self.tree is None else self.tree.restricted(values)
+        tree = None if self.tree is None else self.tree.restrict_to(values)
         return Member(self.name, replace(domain, values=values), tree)
 
 
-def _binned(domain: Domain, texts: Sequence[str]) -> list[str]:
+def _bin_texts(domain: Domain, texts: Sequence[str]) -> list[str]:
     """Return numbers as their intervals; labels of intervals and numbers outside stay unchanged."""
     assert domain.edges is not None
     edges, labels, read = np.asarray(domain.edges), bin_labels(domain.edges), reader("number", domain.format)
@@ -106,7 +106,7 @@ class TupleDomain(Domain):
         return False
 
     @property
-    def called(self) -> str:
+    def value_word(self) -> str:
         return "tuples"
 
     @property
@@ -138,19 +138,19 @@ class TupleDomain(Domain):
         members = (replace(m, domain=m.domain.written_as(known.get(m.name, m.domain))) for m in self.members)
         return replace(self, members=tuple(members))
 
-    def published(self) -> TupleDomain:
+    def trim_members(self) -> TupleDomain:
         """Return the domain without member values that no tuple has."""
         kept = []
         for member in self.members:
             used = np.zeros(len(member.domain), bool)
             used[self.codes[member.name]] = True
-            kept.append(member.restricted(used))
+            kept.append(member.restrict_to(used))
         return replace(self, members=tuple(kept))
 
     @cached_property
     def apart(self) -> NDArray[np.int64]:
         """Number the tuples so that two with different numbers differ in all members that must differ."""
-        return linked(self.views, len(self))
+        return link_tuples(self.views, len(self))
 
 
 def canonical_tuples(texts: Sequence[str], members: Sequence[Member]) -> list[str]:
@@ -166,7 +166,7 @@ def canonical_tuples(texts: Sequence[str], members: Sequence[Member]) -> list[st
     return [tuple_text(row) for row in zip(*written, strict=True)]
 
 
-def linked(views: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+def link_tuples(views: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
     """Number groups of tuples that share a value directly or through other tuples."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

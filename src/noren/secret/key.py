@@ -178,7 +178,7 @@ class KeyRule:
         return [f"{name} (recorded {own[name]}, now {theirs[name]})" for name in ("unicode", "spaces", "case")
                 if own[name] != theirs[name]]  # fmt: skip
 
-    def evened(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    def normalise(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return the normalised keys. Letters are folded through capitals, so that ß and SS are equal."""
         import polars as pl
         import pyarrow as pa

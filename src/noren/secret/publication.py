@@ -43,7 +43,7 @@ class ClassSets:
         """Return the sets of some people."""
         return ClassSets(self.values, self.which[who], self.bounds, self.codes)
 
-    def placed(self, people: int, at: NDArray[np.int64]) -> ClassSets:
+    def place_among(self, people: int, at: NDArray[np.int64]) -> ClassSets:
         """Return the same sets with the people at other positions among more people."""
         which = np.full(people, NOBODY, np.int64)
         which[at] = self.which
@@ -61,14 +61,14 @@ class ClassSets:
         """Return the same with every distinct set once, and without unused sets."""
         used = np.flatnonzero(np.bincount(self.which[self.which >= 0], minlength=len(self.bounds) - 1))
         bounds, entries = chosen(self.bounds, used)
-        number, firsts = _numbered(bounds, self.codes[entries])
+        number, firsts = _number_rows(bounds, self.codes[entries])
         place = np.full(len(self.bounds), NOBODY, np.int64)
         place[used] = number
         which = np.where(self.which >= 0, place[self.which], NOBODY)
         kept, at = chosen(bounds, firsts)
         return ClassSets(self.values, which, kept, self.codes[entries][at])
 
-    def met(self, other: ClassSets) -> Meeting:
+    def meet(self, other: ClassSets) -> Meeting:
         """Return the values that remain possible for everybody with a set in both; both list the same people in one
         order."""
         values = tuple(dict.fromkeys([*self.values, *other.values]))
@@ -111,7 +111,7 @@ class Meeting:
         before, now = (sets.sizes[sets.which[self.both]] for sets in (self.before, self.now))
         return np.minimum(before, now)
 
-    def exposed(self, least: int) -> NDArray[np.bool_]:
+    def find_exposed(self, least: int) -> NDArray[np.bool_]:
         """Return for whom both together leave fewer values than `least`, and fewer than either by itself."""
         return np.asarray((self.left < least) & (self.left < self.alone))
 
@@ -134,7 +134,7 @@ class Meeting:
         return ClassSets(self.common.values, which, bounds, codes).distinct()
 
 
-def _numbered(bounds: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _number_rows(bounds: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the rows so that equal rows have equal numbers, and return one row of each number."""
     sizes = np.diff(bounds)
     number = np.zeros(len(sizes), np.int64)

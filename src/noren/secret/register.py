@@ -58,7 +58,7 @@ def notes(known: Contents, new: Publication) -> list[str]:
         out.append(f"register: noised margins spend epsilon = {new.spent:g}, in total {total:g} over all releases")
     if new.repeat == "allow":
         for name in new.domains:
-            count = drawn_otherwise(known, new, name) if name in new.drawn else exposed(known, new, name)[0]
+            count = drawn_otherwise(known, new, name) if name in new.drawn else count_exposed(known, new, name)[0]
             if count:
                 out.append(
                     f"register: releases of {count:,} people can be intersected in {name!r}, which the policy allows"
@@ -170,19 +170,19 @@ def _demand_drawn_once(known: Contents, new: Publication) -> None:
             )
 
 
-def exposed(known: Contents, new: Publication, name: str) -> tuple[int, int]:
+def count_exposed(known: Contents, new: Publication, name: str) -> tuple[int, int]:
     """Return for how many people two releases of classes leave too few values, and for how many of those a single value
     or none."""
     one = new.classes[name]
-    met = known.sets_of(name, new.people).met(one.sets)
-    found = met.exposed(one.least)
+    met = known.sets_of(name, new.people).meet(one.sets)
+    found = met.find_exposed(one.least)
     return int(found.sum()), int((met.left[found] <= 1).sum())
 
 
 def _demand_possible(known: Contents, new: Publication) -> None:
     for name, one in new.classes.items():
-        count, alone = exposed(known, new, name)
-        changed = known.sets_of(name, new.people).met(one.sets).changed
+        count, alone = count_exposed(known, new, name)
+        changed = known.sets_of(name, new.people).meet(one.sets).changed
         if one.invariant and changed.any():
             raise RequirementNotMet(
                 f"{int(changed.sum()):,} people would get other possible values of {name!r} than before ({count:,} "
@@ -274,10 +274,10 @@ class Contents:
             binding = known is not None and known.binding
             entry = new.drawn[name] if known is None or (not binding and name in new.drawn) else known.entry
             drawn[name] = Drawn(entry, binding or (name in new.drawn and new.memoised), marks)
-        classes = {name: sets.placed(len(people), old_at) for name, sets in self.classes.items()}
+        classes = {name: sets.place_among(len(people), old_at) for name, sets in self.classes.items()}
         for name, one in new.classes.items():
-            now = one.sets.placed(len(people), new_at)
-            classes[name] = classes.get(name, ClassSets.none(len(people))).met(now).after
+            now = one.sets.place_among(len(people), new_at)
+            classes[name] = classes.get(name, ClassSets.none(len(people))).meet(now).after
         spent = self.spent + new.spent
         return Contents(new.key, self.releases + 1, people.astype(np.uint64), drawn, classes, spent)
 
@@ -307,7 +307,7 @@ class Register:
                 hint="Restore that secret, or choose another name for the new one.",
             )
         try:
-            _write(path, _sealed(secret, Contents()))
+            _write(path, _seal(secret, Contents()))
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -347,13 +347,13 @@ class Register:
         `published` says that nothing exists. Nobody else can write meanwhile; after a crash the release is recorded or
         absent.
         """
-        with self._locked():
+        with self._lock():
             self.contents = self._read()  # another run may have released something meanwhile
             self.check(new)
             before, known = self.path.read_bytes(), self.contents
             try:
                 self.contents = known.with_release(new)
-                _write(self.path, _sealed(self._secret, self.contents))
+                _write(self.path, _seal(self._secret, self.contents))
                 yield
             except BaseException:
                 with contextlib.suppress(NorenError):  # what cannot be taken back stays recorded
@@ -389,7 +389,7 @@ class Register:
                 hint="Restore the secret that the register was made with.",
             )
         try:
-            return _opened(self._secret, header, body)
+            return _unseal(self._secret, header, body)
         except Exception:
             raise SecretError(
                 f"The register {self.path} cannot be read, so earlier releases are not known.",
@@ -397,7 +397,7 @@ class Register:
             ) from None
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         """Lock the secret file for one writer at a time (if the system has such locks)."""
         try:
             import fcntl
@@ -429,21 +429,21 @@ def _write(path: Path, content: bytes) -> None:
         ) from None
 
 
-def _sealed(secret: Secret, contents: Contents) -> bytes:
+def _seal(secret: Secret, contents: Contents) -> bytes:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     header = f"{_HEADER} {secret.fingerprint}".encode("ascii")
     nonce = os.urandom(_NONCE)
-    return header + b"\n" + nonce + AESGCM(secret.derive("register")).encrypt(nonce, _packed(contents), header)
+    return header + b"\n" + nonce + AESGCM(secret.derive("register")).encrypt(nonce, _pack(contents), header)
 
 
-def _opened(secret: Secret, header: bytes, body: bytes) -> Contents:
+def _unseal(secret: Secret, header: bytes, body: bytes) -> Contents:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    return _unpacked(AESGCM(secret.derive("register")).decrypt(body[:_NONCE], body[_NONCE:], header))
+    return _unpack(AESGCM(secret.derive("register")).decrypt(body[:_NONCE], body[_NONCE:], header))
 
 
-def _packed(contents: Contents) -> bytes:
+def _pack(contents: Contents) -> bytes:
     facts: dict[str, Any] = {
         "key": None if contents.key is None else asdict(contents.key),
         "releases": contents.releases,
@@ -466,7 +466,7 @@ def _packed(contents: Contents) -> bytes:
     return out.getvalue()
 
 
-def _unpacked(body: bytes) -> Contents:
+def _unpack(body: bytes) -> Contents:
     with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
         facts = json.loads(arrays["facts"].tobytes())
         drawn = {}

@@ -214,7 +214,7 @@ class RecordStream(Sealed):
         front it is a pseudo-random function of texts of any length. An integer key is hashed as its decimal text.
         """
         texts = _key_texts(keys)
-        texts = texts if self._rule is None else self._rule.evened(texts)
+        texts = texts if self._rule is None else self._rule.normalise(texts)
         cipher = _ecb(self._secret.derive("record-keys"))
         out = np.empty((len(texts), 2), "<u8")
         row = 0
@@ -350,7 +350,7 @@ class CarriedStream(RecordStream):
         return CarriedStream, (self._secret, self._rule, self._names)
 
 
-def carried(stream: RecordStream, attributes: Iterable[str]) -> CarriedStream:
+def carry_stream(stream: RecordStream, attributes: Iterable[str]) -> CarriedStream:
     """Return the stream for tasks, with the keys of these attributes and the one that hashes record keys."""
     names = stream._names
     purposes = [(ATTRIBUTE, names.get(name, name)) for name in attributes]
@@ -359,7 +359,7 @@ def carried(stream: RecordStream, attributes: Iterable[str]) -> CarriedStream:
 
 def fresh_stream(attributes: Iterable[str]) -> CarriedStream:
     """Return a stream with keys for one run only."""
-    return carried(RecordStream(Secret.fresh()), attributes)
+    return carry_stream(RecordStream(Secret.fresh()), attributes)
 
 
 def numbered_digests(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -80,7 +80,7 @@ class CsvSource:
                 f"encoding {encoding!r} is unknown.", hint="Use an encoding such as utf-8, cp1252 or utf-16."
             ) from None
         except UnicodeError as error:
-            raise _broken(self.name, encoding, getattr(error, "start", None)) from None
+            raise _encoding_error(self.name, encoding, getattr(error, "start", None)) from None
         text = text.removeprefix("\ufeff")
         if "\0" in text:
             raise _not_text(self.name)
@@ -186,7 +186,7 @@ class CsvSource:
         A text with quotes is not cut: whether a line break ends a record is known only from its beginning on.
         """
         single = self.encoding.lower().startswith(("cp125", "latin", "iso-8859", "iso8859"))
-        if self.size < 2 * size or _gzipped(self.path) or not (self._utf8 or single) or self._has_quotes():
+        if self.size < 2 * size or _is_gzipped(self.path) or not (self._utf8 or single) or self._has_quotes():
             return [self]
         cuts = [0]
         with self.path.open("rb") as file:
@@ -213,7 +213,7 @@ class CsvSource:
         file = self.path.open("rb") if isinstance(self.path, Place) else pa.OSFile(str(self.path))
         if self.piece is not None:
             return file.get_stream(self.piece[0], self.piece[1] - self.piece[0])
-        return pa.CompressedInputStream(file, "gzip") if _gzipped(self.path) else file
+        return pa.CompressedInputStream(file, "gzip") if _is_gzipped(self.path) else file
 
     def _has_quotes(self) -> bool:
         """Return whether quoted cells may contain line breaks; without quotes the faster block reader is safe."""
@@ -253,7 +253,7 @@ class CsvSource:
                 hint=f"Correct the row, or set the separator if {self.separator!r} is wrong.",
             )
         if isinstance(error, UnicodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
-            return _broken(self.name, self.encoding, None)
+            return _encoding_error(self.name, self.encoding, None)
         if "straddling object" in text:
             return DataError(f"{self.name}: a row exceeds {BLOCK_BYTES} bytes, or a quote is never closed.")
         return DataError(
@@ -284,20 +284,20 @@ def _behind(rows: int, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _sample(path: Spot) -> bytes:
     try:
-        with _unpacked(path) as file:
+        with _open_unpacked(path) as file:
             return bytes(file.read(SAMPLE_BYTES))
     except BROKEN:
         raise _unreadable(path) from None
 
 
-def _unpacked(path: Spot) -> Any:
+def _open_unpacked(path: Spot) -> Any:
     """Open the file without its compression."""
-    if not _gzipped(path):
+    if not _is_gzipped(path):
         return path.open("rb")
     return gzip.open(path if isinstance(path, Path) else path.open("rb"))
 
 
-def _gzipped(path: Spot) -> bool:
+def _is_gzipped(path: Spot) -> bool:
     return path.suffix.lower() == ".gz"
 
 
@@ -307,14 +307,14 @@ def _unreadable(path: Spot) -> DataError:
 
 def contains_byte(path: Spot, byte: bytes) -> bool:
     """Return whether the byte occurs in the (unpacked) file."""
-    with _unpacked(path) as file:
+    with _open_unpacked(path) as file:
         while chunk := file.read(1 << 22):
             if byte in chunk:
                 return True
     return False
 
 
-def _broken(name: str, encoding: str, position: int | None) -> DataError:
+def _encoding_error(name: str, encoding: str, position: int | None) -> DataError:
     where = f" at byte {position}" if position is not None else ""
     return DataError(
         f"{name}: the text is not valid {encoding}{where}.",
@@ -338,11 +338,11 @@ def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
     except UnicodeDecodeError as error:
         kept = sample.decode("utf-8", errors="ignore")
         if not kept.isascii():
-            raise _broken(name, "utf-8", error.start) from None
+            raise _encoding_error(name, "utf-8", error.start) from None
     try:
         codecs.getincrementaldecoder("cp1252")().decode(sample)
     except UnicodeDecodeError as error:
-        raise _broken(name, "utf-8", error.start) from None
+        raise _encoding_error(name, "utf-8", error.start) from None
     return "cp1252", True
 
 

@@ -146,7 +146,7 @@ def _from_cells(column: Any, name: str, spec: TermSpec) -> Any:
         if spec.separator is not None:
             raise DataError(f"column {name!r} holds lists, which have no separator.", hint="Remove the separator.")
         sizes = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-        return _trimmed(_texts(column.flatten(), name), sizes, column.is_null(), spec.markers)
+        return _trim_terms(_texts(column.flatten(), name), sizes, column.is_null(), spec.markers)
     _text(kind, name)
     texts = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
     words = texts.dictionary.cast(_text(texts.dictionary.type, name))
@@ -158,7 +158,7 @@ def _from_cells(column: Any, name: str, spec: TermSpec) -> Any:
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     nothing = pa.array(["", *spec.markers, None], pa.string())
     missing = pc.is_in(pc.utf8_trim_whitespace(words), value_set=nothing)
-    return _trimmed(lists.flatten(), sizes, missing, spec.markers).take(texts.indices)
+    return _trim_terms(lists.flatten(), sizes, missing, spec.markers).take(texts.indices)
 
 
 def _texts(flat: Any, name: str) -> Any:
@@ -181,7 +181,7 @@ def _text(kind: Any, name: str) -> Any:
     return pa.string()
 
 
-def _trimmed(flat: Any, sizes: np.ndarray, missing: Any, markers: Sequence[str]) -> Any:
+def _trim_terms(flat: Any, sizes: np.ndarray, missing: Any, markers: Sequence[str]) -> Any:
     """Return lists of the given sizes without empty terms, marks, and spaces around terms."""
     import pyarrow as pa
     import pyarrow.compute as pc

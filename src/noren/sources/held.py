@@ -36,13 +36,13 @@ class HeldSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         if self._batches is not None and set(columns) <= self._types.keys():
-            return (self._restored(batch.select(list(columns))) for batch in self._batches)
+            return (self._restore_types(batch.select(list(columns))) for batch in self._batches)
         if self._tried:
             return self._source.batches(columns)
         self._tried = True
-        return self._kept(columns)
+        return self._keep_batches(columns)
 
-    def _kept(self, columns: Sequence[str]) -> Iterator[Any]:
+    def _keep_batches(self, columns: Sequence[str]) -> Iterator[Any]:
         kept: list[Any] | None = []
         size = 0
         for batch in self._source.batches(columns):
@@ -55,7 +55,7 @@ class HeldSource:
             yield batch
         self._batches = kept or None
 
-    def _restored(self, batch: Any) -> Any:
+    def _restore_types(self, batch: Any) -> Any:
         """Return the batch with the original types of numbers."""
         import pyarrow as pa
 
@@ -102,7 +102,7 @@ def small_numbers(column: Any) -> Any:
     return column
 
 
-def held(source: Source) -> Source:
+def hold_columns(source: Source) -> Source:
     """Return a source that reads a small text file or database table once; other sources unchanged."""
     first = source.parts[0] if isinstance(source, FolderSource) else source
     return HeldSource(source) if isinstance(first, CsvSource | PostgresSource) else source

@@ -85,13 +85,13 @@ class Place:
     @property
     def _there(self) -> tuple[Any, str]:
         """Return the file system, and its path of this place."""
-        with _answered(self):
-            system, base = _opened(self.store, self.query)
+        with _translate_errors(self):
+            system, base = _open_store(self.store, self.query)
         return system, f"{base.rstrip('/')}/{self.path}"
 
     def _info(self) -> Any:
         system, path = self._there
-        with _answered(self):
+        with _translate_errors(self):
             return system.get_file_info(path)
 
     def exists(self) -> bool:
@@ -116,7 +116,7 @@ class Place:
         from pyarrow.fs import FileSelector
 
         system, path = self._there
-        with _answered(self):
+        with _translate_errors(self):
             found = system.get_file_info(FileSelector(path, allow_not_found=True))
         yield from (self / one.base_name for one in found)
 
@@ -143,7 +143,7 @@ class Place:
     def mkdir(self) -> None:
         system, path = self._there
         if not self.is_flat:
-            with _answered(self):
+            with _translate_errors(self):
                 system.create_dir(path, recursive=True)
 
     def sink(self) -> Any:
@@ -154,7 +154,7 @@ class Place:
     def put(self, file: Path) -> None:
         """Copy a local file here, and read it back."""
         whole = hashlib.sha256()
-        with _answered(self), file.open("rb") as source, self.sink() as sink:
+        with _translate_errors(self), file.open("rb") as source, self.sink() as sink:
             while chunk := source.read(CHUNK):
                 whole.update(chunk)
                 sink.write(chunk)
@@ -165,21 +165,21 @@ class Place:
     def move(self, to: Place) -> None:
         """Rename a file in the same store."""
         system, path = self._there
-        with _answered(self):
+        with _translate_errors(self):
             system.move(path, to._there[1])
 
     def remove(self) -> None:
         """Remove a folder with all its contents, if it exists."""
         system, path = self._there
         if self.is_dir():
-            with _answered(self):
+            with _translate_errors(self):
                 system.delete_dir(path)
 
     def unlink(self) -> None:
         """Remove a file, if it exists."""
         system, path = self._there
         if self.is_file():
-            with _answered(self):
+            with _translate_errors(self):
                 system.delete_file(path)
 
 
@@ -220,7 +220,7 @@ Spot = Path | Place
 
 
 @lru_cache(maxsize=64)
-def _opened(store: str, query: str) -> tuple[Any, str]:
+def _open_store(store: str, query: str) -> tuple[Any, str]:
     from pyarrow.fs import FileSystem
 
     found: tuple[Any, str] = FileSystem.from_uri(store + (f"?{query}" if query else ""))
@@ -228,7 +228,7 @@ def _opened(store: str, query: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _answered(place: Place) -> Iterator[None]:
+def _translate_errors(place: Place) -> Iterator[None]:
     """Turn a store's errors, which may quote addresses and keys, into errors that name only the kind."""
     import pyarrow as pa
 

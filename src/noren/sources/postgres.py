@@ -132,7 +132,7 @@ def driver() -> Any:
 
 
 @contextmanager
-def guarded(address: Address) -> Iterator[None]:
+def translate_errors(address: Address) -> Iterator[None]:
     """Turn errors of the driver into errors that quote nothing."""
     import pyarrow as pa
     from adbc_driver_manager import Error
@@ -176,32 +176,32 @@ class Connection:
         self.close()
 
     def run(self, statement: str) -> None:
-        with guarded(self.address), self._connection.cursor() as cursor:
+        with translate_errors(self.address), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
     def rows(self, statement: str, *values: Any) -> list[tuple]:
-        with guarded(self.address), self._connection.cursor() as cursor:
+        with translate_errors(self.address), self._connection.cursor() as cursor:
             cursor.execute(statement, values or None)
             found: list[tuple] = cursor.fetchall()
             return found
 
     def batches(self, statement: str) -> Iterator[Any]:
         """Yield the answer as Arrow batches."""
-        with guarded(self.address), self._connection.cursor() as cursor:
+        with translate_errors(self.address), self._connection.cursor() as cursor:
             cursor.execute(statement)
             yield from cursor.fetch_record_batch()
 
     def ingest(self, table: str, batches: Any, schema: str) -> int:
         """Append Arrow batches to a table by COPY."""
-        with guarded(self.address), self._connection.cursor() as cursor:
+        with translate_errors(self.address), self._connection.cursor() as cursor:
             return int(cursor.adbc_ingest(table, batches, mode="append", db_schema_name=schema))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text(value: str) -> str:
+def quote_text(value: str) -> str:
     """Return a text as an SQL literal, whatever the server's settings for backslashes."""
     return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -228,19 +228,19 @@ class PostgresSource:
         self.missing_values = missing_values
         self._held = Connection(address)  # keeps the snapshot alive as long as this source is
         self._held.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self._from, self._plain, self._blocks = self._meant()
-        described = self._described()
+        self._from, self._plain, self._blocks = self._resolve_address()
+        described = self._describe_columns()
         self.columns = check_columns([name for name, _, _ in described], self.name)
         self._types = {name: kind for name, kind, _ in described}
         self._comments = {name: comment for name, _, comment in described if comment}
         self._snapshot = self._held.rows("SELECT pg_export_snapshot()")[0][0]
 
-    def _meant(self) -> tuple[str, bool, int]:
+    def _resolve_address(self) -> tuple[str, bool, int]:
         """Return what to select from, whether it is a table, whether its rows have a fixed order, and its blocks."""
         if self.address.query is not None:
             return f"({self.address.query.strip().rstrip(';')}\n)", False, 0
         schema, name = split_name(self.address.table or "")
-        full = quoted(name) if schema is None else f"{quoted(schema)}.{quoted(name)}"
+        full = quote_name(name) if schema is None else f"{quote_name(schema)}.{quote_name(name)}"
         found = self._held.rows(
             "SELECT relkind, CASE WHEN relkind IN ('r', 'm') THEN pg_relation_size(oid) / "
             "current_setting('block_size')::int8 ELSE 0 END FROM pg_class WHERE oid = to_regclass($1)",
@@ -250,10 +250,10 @@ class PostgresSource:
             raise Refused(self.address, "42P01")
         return full, found[0][0] in ("r", "p", "m"), int(found[0][1])
 
-    def _described(self) -> list[tuple[str, str, str | None]]:
+    def _describe_columns(self) -> list[tuple[str, str, str | None]]:
         """Return name, type and comment of every column."""
         if self.address.query is None:
-            regclass = text(self._from)
+            regclass = quote_text(self._from)
             return self._held.rows(
                 f"SELECT a.attname::text, CASE WHEN t.typcategory = 'A' THEN '{ARRAY}' "
                 "WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname::text ELSE '' END, "
@@ -261,7 +261,7 @@ class PostgresSource:
                 "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
                 f"WHERE a.attrelid = to_regclass({regclass}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
             )
-        with guarded(self.address), self._held._connection.cursor() as cursor:
+        with translate_errors(self.address), self._held._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {self._from} AS q LIMIT 0")
             schema = cursor.fetch_record_batch().schema
         return [(field.name, _type_of(field), None) for field in schema]
@@ -277,7 +277,7 @@ class PostgresSource:
         return {name: match[1].lower() for name, match in found.items() if match}
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        wanted = ", ".join(f"{self._read(name)} AS {quoted(name)}" for name in columns) or "1"
+        wanted = ", ".join(f"{self._read(name)} AS {quote_name(name)}" for name in columns) or "1"
         query = f"SELECT {wanted} FROM {self._from} AS q"
         if self._blocks > AT_ONCE:
             parts = self._in_lots(query)
@@ -288,7 +288,7 @@ class PostgresSource:
             parts = self.read(query + order, ONE_READER if self._plain else ())
         for part in parts:
             for start in range(0, part.num_rows, BATCH_ROWS):
-                yield _listed(blank(part.slice(start, BATCH_ROWS), self.missing_values))
+                yield _encode_texts(blank(part.slice(start, BATCH_ROWS), self.missing_values))
 
     def _in_lots(self, query: str) -> Iterator[Any]:
         """Yield the rows of a table in the order of its blocks, with two readers."""
@@ -320,20 +320,20 @@ class PostgresSource:
         """Open a connection on the same snapshot."""
         with Connection(self.address) as reader:
             reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            reader.run(f"SET TRANSACTION SNAPSHOT {text(self._snapshot)}")
+            reader.run(f"SET TRANSACTION SNAPSHOT {quote_text(self._snapshot)}")
             for setting in settings:
                 reader.run(f"SET LOCAL {setting}")
             yield reader
 
     def _read(self, name: str) -> str:
         """Return a column in a form for Arrow: other types as text, arrays as arrays of texts."""
-        kind, column = self._types[name], f"q.{quoted(name)}"
+        kind, column = self._types[name], f"q.{quote_name(name)}"
         if kind in AS_THEY_ARE:
             return column
         return f"{column}::text[]" if kind == ARRAY else f"{column}::text"
 
 
-def _listed(batch: Any) -> Any:
+def _encode_texts(batch: Any) -> Any:
     """Return the batch with every text once, as files are read."""
     import pyarrow as pa
 

@@ -49,7 +49,7 @@ def read_sets(column: Any, name: str) -> Any:
     texts, positions = _texts(column, name)
     if (positions < 0).any():
         raise _without(name)
-    parsed = _parsed(texts).to_arrow()
+    parsed = _parse_texts(texts).to_arrow()
     lists = parsed.cast(pa.list_(pa.string())).take(pa.array(positions))
     _demand_values(name, pc.list_value_length(lists), lists.flatten())
     return lists
@@ -65,7 +65,7 @@ def _texts(column: Any, name: str) -> tuple[Any, Any]:
     return found.cast(pl.String).str.strip_chars(), positions
 
 
-def _parsed(texts: Any) -> Any:
+def _parse_texts(texts: Any) -> Any:
     """Return the values of every text. Content in brackets is read as JSON if possible."""
     import polars as pl
 

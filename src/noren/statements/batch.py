@@ -34,11 +34,11 @@ class Cells(Protocol):
     def concat(cls, parts: Sequence[Self]) -> Self:
         """Concatenate the parts of a column."""
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         """Return the cells as an Arrow array, for buckets on disk and for other machines."""
 
-    def unpacked(self, column: Any) -> Self:
-        """Return cells of the same kind from what `packed` returned."""
+    def unpack(self, column: Any) -> Self:
+        """Return cells of the same kind from what `pack` returned."""
 
     def distinct(self) -> tuple[Self, NDArray[np.int64]]:
         """Return the distinct cells, and the number of every row's cell."""
@@ -67,14 +67,14 @@ def take(batch: CellBatch, rows: NDArray | slice) -> dict[str, Cells]:
     return {name: cells.take(rows) for name, cells in batch.items()}
 
 
-def packed(batch: CellBatch) -> dict[str, Any]:
+def pack_batch(batch: CellBatch) -> dict[str, Any]:
     """Return a batch as Arrow columns."""
-    return {name: cells.packed() for name, cells in batch.items()}
+    return {name: cells.pack() for name, cells in batch.items()}
 
 
-def unpacked(columns: Any, like: CellBatch) -> dict[str, Cells]:
-    """Return a batch from what `packed` returned, with cells of the same kinds as these."""
-    return {name: cells.unpacked(columns.column(name)) for name, cells in like.items()}
+def unpack_batch(columns: Any, like: CellBatch) -> dict[str, Cells]:
+    """Return a batch from what `pack` returned, with cells of the same kinds as these."""
+    return {name: cells.unpack(columns.column(name)) for name, cells in like.items()}
 
 
 def record_bytes(batch: CellBatch) -> float:
@@ -119,12 +119,12 @@ class CodeCells:
         """Return whether each cell is this code."""
         return np.asarray(self.data == codes)
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         import pyarrow as pa
 
         return pa.array(self.data)
 
-    def unpacked(self, column: Any) -> CodeCells:
+    def unpack(self, column: Any) -> CodeCells:
         return CodeCells(self.d, column.to_numpy(zero_copy_only=False))
 
     def distinct(self) -> tuple[CodeCells, NDArray[np.int64]]:
@@ -157,10 +157,10 @@ class OpenCells:
             return OpenCells(self.data.slice(start, stop - start))
         return OpenCells(self.data.take(np.ascontiguousarray(rows)))
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         return self.data
 
-    def unpacked(self, column: Any) -> OpenCells:
+    def unpack(self, column: Any) -> OpenCells:
         return OpenCells(column)
 
     def distinct(self) -> tuple[OpenCells, NDArray[np.int64]]:

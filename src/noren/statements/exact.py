@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,29 +15,51 @@ from noren.statements.statement import Judge, Likelihood, Statement
 from noren.statements.texts import arrow_values, codes_in
 
 
-def codes_of(statement: Statement, cells: Any, size: int, what: str) -> NDArray[np.int64]:
-    """Return the codes of coded cells; raise if they are not as the statement says."""
-    if not isinstance(cells, CodeCells) or cells.d != size:
-        raise statement.disagrees(f"does not hold the declared {size} {what}.")
-    codes = cells.data.astype(np.int64)
-    if len(codes) and (codes.min() < 0 or codes.max() >= size):
-        raise statement.disagrees(f"holds a code outside its {size} {what}.")
-    return codes
+@dataclass(frozen=True, eq=False)
+class NumberedStatement(Statement):
+    """A statement whose cells are numbers below `kinds`: of values, of generalised values, of groups, of means."""
+
+    numbers_of: ClassVar[str] = "values"
+    """What the numbers stand for."""
+
+    @property
+    @abstractmethod
+    def kinds(self) -> int: ...
+
+    def check_cells(self, cells: Any) -> NDArray[np.int64]:
+        size = self.kinds
+        if not isinstance(cells, CodeCells) or cells.d != size:
+            raise self.disagrees(f"does not hold the declared {size} {self.numbers_of}.")
+        codes = cells.data.astype(np.int64)
+        if len(codes) and (codes.min() < 0 or codes.max() >= size):
+            raise self.disagrees(f"holds a code outside its {size} {self.numbers_of}.")
+        return codes
+
+    def tally(self, cells: Cells) -> NDArray[np.int64]:
+        """Return how many cells have every number."""
+        return np.bincount(self.check_cells(cells), minlength=self.kinds).astype(np.int64)
+
+    def possible_counts(self, tally: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = self.possible(CodeCells(self.kinds, np.arange(self.kinds)))
+        assert found is not None
+        return np.bincount(found[1], np.repeat(tally, np.diff(found[0])), self.d).astype(np.int64)
+
+    def key(self, cells: Cells) -> NDArray[np.int64]:
+        if not (self.is_key or self.is_class):
+            raise self.unlike()
+        return self.check_cells(cells)
 
 
 @dataclass(frozen=True, eq=False)
-class CodedStatement(Statement):
+class CodedStatement(NumberedStatement):
     """A statement whose cell names one value of the column's domain."""
 
     @property
     def kinds(self) -> int:
         return self.d
 
-    def checked(self, cells: Any) -> NDArray[np.int64]:
-        return codes_of(self, cells, self.d, "values")
-
-    def tally(self, cells: Cells) -> NDArray[np.int64]:
-        return np.bincount(self.checked(cells), minlength=self.d).astype(np.int64)
+    def possible_counts(self, tally: NDArray[np.int64]) -> NDArray[np.int64]:
+        return tally
 
     def label(self, code: Any) -> str:
         return self.domain.values[code] if code < self.d else f"value {code}"
@@ -69,20 +92,17 @@ class ExactStatement(CodedStatement):
     is_key: ClassVar[bool] = True
 
     def likelihood(self, cells: Cells) -> Likelihood:
-        codes = self.checked(cells)
+        codes = self.check_cells(cells)
         return Likelihood(np.arange(len(codes) + 1), codes, np.ones(len(codes)))
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return np.asarray(self.checked(cells) == truth)
+        return np.asarray(self.check_cells(cells) == truth)
 
     def shares(self, tally: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(tally / max(1, int(tally.sum())))
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_classes(self, evidence)
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,21 +125,21 @@ class OpenStatement(Statement):
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         import pyarrow.compute as pc
 
-        same = pc.equal(self.checked(cells).data.cast("string"), truth.cast("string")).fill_null(False)
-        both = pc.and_(self.checked(cells).data.is_null(), truth.is_null())
+        same = pc.equal(self.check_cells(cells).data.cast("string"), truth.cast("string")).fill_null(False)
+        both = pc.and_(self.check_cells(cells).data.is_null(), truth.is_null())
         return np.asarray(pc.or_(same, both).to_numpy(zero_copy_only=False), bool)
 
     def position(self, cells: Cells) -> NDArray[np.float64]:
         import polars as pl
 
-        found = pl.from_arrow(self.checked(cells).data)
+        found = pl.from_arrow(self.check_cells(cells).data)
         assert isinstance(found, pl.Series)
         return found.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy()
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_open(self, evidence)
 
-    def checked(self, cells: Any) -> OpenCells:
+    def check_cells(self, cells: Any) -> OpenCells:
         if not isinstance(cells, OpenCells):
             raise self.disagrees("does not hold open values, which the release declares.")
         return cells
@@ -127,7 +147,7 @@ class OpenStatement(Statement):
     def key(self, cells: Cells) -> Any:
         import polars as pl
 
-        return pl.Series(self.checked(cells).data.cast("string"))
+        return pl.Series(self.check_cells(cells).data.cast("string"))
 
     def label(self, code: Any) -> str:
         return MISSING if code is None else str(code)

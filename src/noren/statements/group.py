@@ -14,7 +14,7 @@ from noren.errors import NorenError, ReleaseError
 from noren.ragged import chosen
 from noren.schema.column import Column
 from noren.statements.batch import Cells, CodeCells
-from noren.statements.exact import ExactStatement, codes_of
+from noren.statements.exact import ExactStatement, NumberedStatement
 from noren.statements.statement import Judge, Likelihood, ReadDesign, Statement
 from noren.statements.texts import AGAIN, as_integers
 
@@ -71,7 +71,7 @@ class GroupTable:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupStatement(Statement):
+class GroupStatement(NumberedStatement):
     """Each cell is a group, and the true value is one of the group's values. `held` is read from a separate file, and
     None until then."""
 
@@ -83,6 +83,7 @@ class GroupStatement(Statement):
 
     form: ClassVar[str] = "group"
     words: ClassVar[str] = "published as groups of values"
+    numbers_of: ClassVar[str] = "groups"
     is_class: ClassVar[bool] = True
     hides: ClassVar[bool] = True
 
@@ -104,15 +105,15 @@ class GroupStatement(Statement):
     def likelihood(self, cells: Cells) -> Likelihood:
         """Return P(group | value): the share of the value's records in the group."""
         table = self.table
-        rows, bounds = table.rows(self.checked(cells))
+        rows, bounds = table.rows(self.check_cells(cells))
         return Likelihood(bounds, table.value[rows], table.count[rows] / table.totals[table.value[rows]])
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
-        return np.diff(self.table.bounds)[self.checked(cells)]
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
+        return np.diff(self.table.bounds)[self.check_cells(cells)]
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         table = self.table
-        keys, wanted = table.group * np.int64(self.d) + table.value, self.checked(cells) * np.int64(self.d) + truth
+        keys, wanted = table.group * np.int64(self.d) + table.value, self.check_cells(cells) * np.int64(self.d) + truth
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.asarray(keys[place] == wanted)
 
@@ -121,7 +122,7 @@ class GroupStatement(Statement):
 
         Where a group has counterfeits, its table counts as many more.
         """
-        table, groups = self.table, self.checked(cells)
+        table, groups = self.table, self.check_cells(cells)
         found = GroupTable.from_codes(self.groups, self.d, groups, truth)
         keys, wanted = (one.group * np.int64(self.d) + one.value for one in (table, found))
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -139,9 +140,6 @@ class GroupStatement(Statement):
         out[list(self.counterfeits)] = list(self.counterfeits.values())
         return out
 
-    def tally(self, cells: Cells) -> NDArray[np.int64]:
-        return np.bincount(self.checked(cells), minlength=self.groups).astype(np.int64)
-
     def possible_counts(self, tally: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.table.totals
 
@@ -151,12 +149,6 @@ class GroupStatement(Statement):
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_classes(self, evidence)
-
-    def checked(self, cells: Any) -> NDArray[np.int64]:
-        return codes_of(self, cells, self.groups, "groups")
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
 
     def to_arrow(self, cells: Any) -> Any:
         import pyarrow as pa
@@ -186,7 +178,7 @@ class GroupStatement(Statement):
         text = "A group; its own table tells which values it holds."
         return {"name": self.name, "type": "integer", "description": text}
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         fakes = [list(pair) for pair in sorted(self.counterfeits.items())]
         return {"groups": self.groups, "number": self.number} | ({"counterfeits": fakes} if fakes else {})
 
@@ -243,7 +235,7 @@ class GroupStatement(Statement):
             raise ValueError("a group lists a value that the domain does not have") from None
         if self.groups > len(group):
             raise ValueError("a group is empty")
-        table = GroupTable(self.groups, self.d, group, self._values.checked(values), count)
+        table = GroupTable(self.groups, self.d, group, self._values.check_cells(values), count)
         if not (table.sizes > 0).all():
             raise ValueError("a group is empty")
         return table

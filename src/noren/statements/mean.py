@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 from noren.errors import ReleaseError
 from noren.schema.column import Column
 from noren.statements.batch import Cells, CodeCells
-from noren.statements.exact import codes_of
+from noren.statements.exact import NumberedStatement
 from noren.statements.statement import Judge, ReadDesign, Statement
 from noren.statements.texts import AGAIN
 
@@ -24,7 +24,7 @@ _DECIMALS = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_DECIMALS)])
 
 
 @dataclass(frozen=True, eq=False)
-class MeanStatement(Statement):
+class MeanStatement(NumberedStatement):
     """Each cell is the rounded mean of the records with this cell. Codes number the means; None if all numbers are
     missing.
 
@@ -37,6 +37,7 @@ class MeanStatement(Statement):
 
     form: ClassVar[str] = "mean"
     words: ClassVar[str] = "published as class means"
+    numbers_of: ClassVar[str] = "means"
     is_key: ClassVar[bool] = True
     hides: ClassVar[bool] = True
     lists_values: ClassVar[bool] = False
@@ -53,17 +54,13 @@ class MeanStatement(Statement):
     def likelihood(self, cells: Cells) -> None:
         return None
 
-    def tally(self, cells: Cells) -> NDArray[np.int64]:
-        """Return how many records have every mean."""
-        return np.bincount(self.checked(cells), minlength=self.kinds).astype(np.int64)
-
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Return true: a mean excludes no number. `holds_truth` checks the means."""
-        return np.ones(len(self.checked(cells)), bool)
+        return np.ones(len(self.check_cells(cells)), bool)
 
     def holds_truth(self, cells: Cells, truth: NDArray[np.float64]) -> bool:
         """Return whether each cell is the mean of its records. Missing numbers are NaN."""
-        codes = self.checked(cells)
+        codes = self.check_cells(cells)
         there = np.isfinite(truth)
         count = np.bincount(codes[there], minlength=self.kinds)
         total = np.bincount(codes[there], truth[there], minlength=self.kinds)
@@ -77,12 +74,6 @@ class MeanStatement(Statement):
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_open(self, evidence)
-
-    def checked(self, cells: Any) -> NDArray[np.int64]:
-        return codes_of(self, cells, self.kinds, "means")
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
 
     def label(self, code: Any) -> str:
         mean = self.means[code]
@@ -115,7 +106,7 @@ class MeanStatement(Statement):
         text = "The mean of the records that look alike, over those that have a number."
         return {"name": self.name, "type": "number", "description": text}
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         return {"means": list(self.means), "decimals": self.decimals}
 
     @classmethod
@@ -147,4 +138,4 @@ def mean_cells(
     place = np.cumsum(used) - 1
     means = tuple(None if np.isnan(m) else float(m) for m in listed[used])
     data = place[code.ravel()[classes]].astype(np.uint32)
-    return MeanStatement(column.met(column.name, None, hierarchy=None), means, decimals), CodeCells(len(means), data)
+    return MeanStatement(column.over(column.name, None, hierarchy=None), means, decimals), CodeCells(len(means), data)

@@ -15,12 +15,12 @@ from pydantic import Field, TypeAdapter
 
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, OTHERS, Domain, bare, masks
-from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, unnumbered
+from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, strip_number
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC, Kind, as_number
 from noren.schema.nodes import Nodes, Tight, runs_of, tree_of
 from noren.statements.batch import Cells, CodeCells
-from noren.statements.exact import codes_of
+from noren.statements.exact import NumberedStatement
 from noren.statements.statement import Judge, Likelihood, ReadDesign, Statement
 from noren.statements.texts import labels_in
 
@@ -29,7 +29,7 @@ _LISTED = TypeAdapter(tuple[tuple[str, tuple[tuple[Code, Code], ...]], ...])
 
 
 @dataclass(frozen=True, eq=False)
-class NodeStatement(Statement):
+class NodeStatement(NumberedStatement):
     """Each cell is a generalised value that covers the true one. Codes number the nodes; `listed` are those without a
     published hierarchy."""
 
@@ -38,6 +38,7 @@ class NodeStatement(Statement):
 
     form: ClassVar[str] = "node"
     words: ClassVar[str] = "published as general values"
+    numbers_of: ClassVar[str] = "nodes"
     is_key: ClassVar[bool] = True
     hides: ClassVar[bool] = True
 
@@ -70,44 +71,33 @@ class NodeStatement(Statement):
         return len(self.catalogue)
 
     def likelihood(self, cells: Cells) -> Likelihood:
-        codes = self.checked(cells)
+        codes = self.check_cells(cells)
         members, bounds = self.catalogue.flat_members(codes)
         return Likelihood(bounds, members, np.ones(len(members)))
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
-        return self.catalogue.sizes[self.checked(cells)]
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
+        return self.catalogue.sizes[self.check_cells(cells)]
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return self.catalogue.covers(self.checked(cells), truth)
-
-    def tally(self, cells: Cells) -> NDArray[np.int64]:
-        return np.bincount(self.checked(cells), minlength=self.kinds).astype(np.int64)
-
-    def possible_counts(self, tally: NDArray[np.int64]) -> NDArray[np.int64]:
-        members, bounds = self.catalogue.flat_members()
-        weights = np.repeat(tally, np.diff(bounds))
-        return np.bincount(members, weights, minlength=self.d).astype(np.int64)
+        return self.catalogue.covers(self.check_cells(cells), truth)
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_classes(self, evidence)
 
-    def checked(self, cells: Any) -> NDArray[np.int64]:
+    def check_cells(self, cells: Any) -> NDArray[np.int64]:
         if self.catalogue.d != self.d:
             raise self.disagrees(f"has no list of its general values over {self.d} values.")
-        return codes_of(self, cells, self.kinds, "nodes")
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
+        return super().check_cells(cells)
 
     def label(self, code: Any) -> str:
         return str(self.catalogue.labels[code])
 
-    def misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
+    def find_misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
         if hierarchy is not None:
             return unlike(self.catalogue, hierarchy)
         if self.listed is None:  # a hierarchy names its nodes by itself
             return []
-        return misnamed(self.domain, self.listed)
+        return find_misnamed(self.domain, self.listed)
 
     def to_arrow(self, cells: Any) -> Any:
         import pyarrow as pa
@@ -125,7 +115,7 @@ class NodeStatement(Statement):
         text = "A general value; the manifest tells which values lie under it."
         return {"name": self.name, "type": "string", "description": text}
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         said = {} if self.tight is None else {"tight": self.tight}
         if self.listed is None:
             return said
@@ -157,12 +147,12 @@ Runs = tuple[tuple[int, int], ...]
 """Codes as rising runs that do not touch: from the first of each to before the last."""
 
 
-def misnamed(domain: Domain, nodes: Nodes) -> list[str]:
+def find_misnamed(domain: Domain, nodes: Nodes) -> list[str]:
     """Return names of nodes that do not match what they cover, or that cover the same as another node."""
     out, reader = [], _Reader(domain)
     seen: set[Runs] = set()
     for label, runs in zip(nodes.labels, map(tuple, nodes.runs), strict=True):
-        twice = runs in seen and unnumbered(label) not in ANYTHING  # where there is one value, it is everything
+        twice = runs in seen and strip_number(label) not in ANYTHING  # where there is one value, it is everything
         if twice or not reader.names(label, runs):
             out.append(label)
         seen.add(runs)
@@ -198,7 +188,7 @@ class _Reader:
         if label.endswith(OR_MISSING) and gone is not None:
             others = _without(runs, gone)
             return others != runs and self.names(label.removesuffix(OR_MISSING), others)
-        inner = unnumbered(label)
+        inner = strip_number(label)
         if inner[:1] == "{" and inner == "{" + ", ".join(domain.values[code] for code in _codes(runs)) + "}":
             return True
         if inner.rstrip() in ANYTHING:
@@ -206,9 +196,9 @@ class _Reader:
             return runs == whole or (gone is not None and runs == _without(whole, gone))
         if domain.hidden:
             return _stands(domain, label, set(_codes(runs)))
-        return runs == self._covered(label)
+        return runs == self._read_runs(label)
 
-    def _covered(self, label: str) -> Runs | None:
+    def _read_runs(self, label: str) -> Runs | None:
         """Return the base values between the ends in a label; None if it has none."""
         domain, kind = self.domain, self._kind
         ends = None if kind is None else ends_of(label, kind)
@@ -295,7 +285,7 @@ def _place(domain: Domain, value: str, kind: Kind) -> tuple[float, float]:
 
 def _between(domain: Domain, label: str) -> Runs | None:
     """Return the label from one value of an ordered domain to another: "[low, high]"."""
-    inner = unnumbered(label)
+    inner = strip_number(label)
     if inner[:1] != "[" or inner[-1:] != "]":
         return None
     for cut in range(len(inner)):

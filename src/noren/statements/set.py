@@ -15,9 +15,9 @@ from noren.schema.column import Column
 from noren.statements.batch import Cells
 from noren.statements.design import Design
 from noren.statements.exact import CodedStatement
-from noren.statements.set_cells import NumberedSets, SetCells, code_dtype, numberable, numbered
+from noren.statements.set_cells import NumberedSets, SetCells, code_dtype, look_up_sets, numberable
 from noren.statements.statement import Judge, Likelihood, ReadDesign, Statement
-from noren.statements.texts import AGAIN, arrow_values, codes_in, json_lists, lists_of, parsed_lists
+from noren.statements.texts import AGAIN, arrow_values, codes_in, json_lists, lists_of, parse_lists
 
 SETS = "sets"
 """The side table of all columns whose sets are kept once."""
@@ -39,7 +39,7 @@ class DrawnStatement(Statement):
     def design(self) -> Design:
         return self.drawn
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         return {"design": self.drawn.model_dump(mode="json")}
 
     @classmethod
@@ -65,7 +65,7 @@ class SetsOfValues(Statement):
     def different(self, cells: Cells) -> NDArray[np.int64]:
         """Return how many different values each set has; for tuples the smallest number over members that must
         differ."""
-        sets = self.checked(cells)
+        sets = self.check_cells(cells)
         sizes = np.asarray(sets.sizes(), np.int64)
         if not self.domain.views or not len(sizes):
             return sizes
@@ -82,19 +82,19 @@ class SetsOfValues(Statement):
 
     def inside(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Return whether each set contains its record's true value."""
-        return self.checked(cells).contains(truth)
+        return self.check_cells(cells).contains(truth)
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells).inclusions()
+        return self.check_cells(cells).inclusions()
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_sets(self, evidence)
 
-    def checked(self, cells: Any) -> SetCells:
+    def check_cells(self, cells: Any) -> SetCells:
         d = self.d
         if not isinstance(cells, SetCells) or cells.d != d:
             raise self.disagrees(f"does not hold sets over its {d} values.")
-        data = cells.listed.data
+        data = cells.catalogue.data
         if not len(data):
             return cells
         if int(data.max()) >> d if cells.is_mask else int(data.max()) >= d:
@@ -123,25 +123,25 @@ class SetStatement(SetsOfValues, DrawnStatement):
 
     @property
     def description(self) -> str:
-        return f"a set of {self.eta} of {self.d} {self.domain.called}"
+        return f"a set of {self.eta} of {self.d} {self.domain.value_word}"
 
     @property
     def values_per_record(self) -> int:
         return self.eta
 
     def members(self, cells: Cells) -> NDArray:
-        return np.asarray(self.checked(cells).codes(self.eta))
+        return np.asarray(self.check_cells(cells).codes(self.eta))
 
     def likelihood(self, cells: Any) -> Likelihood:
-        if (self.checked(cells).sizes() != self.eta).any():
+        if (self.check_cells(cells).sizes() != self.eta).any():
             raise self.disagrees(f"has sets that do not hold the {self.eta} values its design prescribes.")
         sets = cells.codes(self.eta).astype(np.int64)
         bounds = np.arange(len(sets) + 1) * self.eta
         return Likelihood(bounds, sets.ravel(), self.drawn.member_weights(sets).ravel(), self.drawn.floor)
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
         """Return the values of the set, or all values if a set may miss the true one."""
-        sizes = self.checked(cells).sizes()
+        sizes = self.check_cells(cells).sizes()
         return np.full(len(sizes), self.d) if self.drawn.floor > 0 else np.asarray(sizes, np.int64)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
@@ -150,7 +150,7 @@ class SetStatement(SetsOfValues, DrawnStatement):
         return self.inside(cells, truth)
 
     def position(self, cells: Cells) -> NDArray[np.float64]:
-        return np.asarray(self.checked(cells).codes(self.eta).mean(axis=1))
+        return np.asarray(self.check_cells(cells).codes(self.eta).mean(axis=1))
 
     def _offsets(self, cells: Any) -> NDArray[np.int32]:
         return np.arange(len(cells) + 1, dtype=np.int32) * self.eta
@@ -162,7 +162,7 @@ class SetStatement(SetsOfValues, DrawnStatement):
         return json_lists(self.domain, cells.codes(self.eta).ravel(), self._offsets(cells))
 
     def from_csv(self, column: Any) -> Cells:
-        return self.from_arrow(parsed_lists(self.name, self.domain.kind, column))
+        return self.from_arrow(parse_lists(self.name, self.domain.kind, column))
 
     def from_arrow(self, column: Any) -> Cells:
         import pyarrow as pa
@@ -191,14 +191,14 @@ class SetStatement(SetsOfValues, DrawnStatement):
     def field(self) -> dict[str, Any]:
         constraints: dict[str, Any] = {"minLength": self.eta, "maxLength": self.eta, "required": True}
         if self.sets is not None:
-            text = f"The number of a set of {self.eta} possible {self.domain.called}, under which {SETS} lists it."
+            text = f"The number of a set of {self.eta} possible {self.domain.value_word}, under which {SETS} lists it."
             constraints = {"minimum": 0, "maximum": self.sets - 1, "required": True}
             return {"name": self.name, "type": "integer", "constraints": constraints, "description": text}
         return {
             "name": self.name,
             "type": "array",
             "constraints": constraints,
-            "description": f"A set of {self.eta} possible {self.domain.called}, in domain order.",
+            "description": f"A set of {self.eta} possible {self.domain.value_word}, in domain order.",
             "arrayItem": {"type": self.domain.kind},
         }
 
@@ -206,8 +206,8 @@ class SetStatement(SetsOfValues, DrawnStatement):
     def parquet_title(self) -> str:
         return self.name if self.sets is None else self.name + NUMBERS
 
-    def published(self) -> dict[str, Any]:
-        return super().published() | ({} if self.sets is None else {"sets": self.sets})
+    def manifest_fields(self) -> dict[str, Any]:
+        return super().manifest_fields() | ({} if self.sets is None else {"sets": self.sets})
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
@@ -225,9 +225,9 @@ class SetStatement(SetsOfValues, DrawnStatement):
     # ------------------------------------------------------------------ the table of sets
 
     def written_out(self) -> SetStatement:
-        return self.numbered(None)
+        return self.with_table(None)
 
-    def numbered(self, table: SetCells | None) -> SetStatement:
+    def with_table(self, table: SetCells | None) -> SetStatement:
         """Return the same statement whose file holds numbers of sets in this table; without a table, lists."""
         return replace(self, sets=None if table is None else len(table), held=table)
 
@@ -252,7 +252,7 @@ class SetStatement(SetsOfValues, DrawnStatement):
         ids = column.to_numpy(zero_copy_only=False)
         if len(ids) and int(ids.max()) >= self.sets:
             raise ReleaseError(f"column {self.name!r} names a set that does not exist.", hint=AGAIN)
-        return numbered(self.held, ids)
+        return look_up_sets(self.held, ids)
 
     @property
     def side(self) -> str | None:
@@ -322,7 +322,7 @@ class FoundSets(SetsOfValues):
     @property
     def description(self) -> str:
         sizes = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-        return f"sets of {sizes} of {self.d} {self.domain.called}, drawn by an undeclared design"
+        return f"sets of {sizes} of {self.d} {self.domain.value_word}, drawn by an undeclared design"
 
     @property
     def values_per_record(self) -> int:
@@ -337,22 +337,22 @@ class FoundSets(SetsOfValues):
             ),
         )
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
-        return np.asarray(self.checked(cells).sizes(), np.int64)
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
+        return np.asarray(self.check_cells(cells).sizes(), np.int64)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         return self.inside(cells, truth)
 
     def to_arrow(self, cells: Any) -> Any:
-        raise self._kept()
+        raise self._refusal()
 
     def from_arrow(self, column: Any) -> Cells:
-        raise self._kept()
+        raise self._refusal()
 
     def field(self) -> dict[str, Any]:
-        raise self._kept()
+        raise self._refusal()
 
-    def _kept(self) -> ModelDoesNotApply:
+    def _refusal(self) -> ModelDoesNotApply:
         return self.disagrees("holds sets without a declared design, which a release may not publish.")
 
 
@@ -372,16 +372,16 @@ class MemberStatement(CodedStatement, DrawnStatement):
         return self.drawn.eta
 
     def likelihood(self, cells: Cells) -> Likelihood:
-        codes, d = self.checked(cells), self.d
+        codes, d = self.check_cells(cells), self.d
         chances = self.drawn.inclusion_matrix().T[codes] / self.drawn.eta
         return Likelihood(np.arange(len(codes) + 1) * d, np.tile(np.arange(d), len(codes)), chances.ravel())
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
         """Return the values of the set of which a row is a member."""
         return np.full(len(cells), self.drawn.eta)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return np.asarray(self.drawn.inclusion_matrix()[truth, self.checked(cells)] > 0)
+        return np.asarray(self.drawn.inclusion_matrix()[truth, self.check_cells(cells)] > 0)
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_members(self, evidence)
@@ -410,12 +410,12 @@ class ChangedStatement(CodedStatement, DrawnStatement):
     def likelihood(self, cells: Cells) -> Likelihood:
         """Return the likelihood: the published value by its weight, every other by the floor; up to a factor for each
         cell."""
-        codes = self.checked(cells)
+        codes = self.check_cells(cells)
         weights = self.drawn.member_weights(codes[:, None]).ravel()
         return Likelihood(np.arange(len(codes) + 1), codes, weights, self.drawn.floor)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return np.ones(len(self.checked(cells)), bool) if self.drawn.floor > 0 else self.checked(cells) == truth
+        return np.ones(len(self.check_cells(cells)), bool) if self.drawn.floor > 0 else self.check_cells(cells) == truth
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_changed(self, evidence)

@@ -67,7 +67,7 @@ class SetCells:
         return self.data.ndim == 1
 
     @property
-    def listed(self) -> SetCells:
+    def catalogue(self) -> SetCells:
         """Return sets that include all of these, to compute something for each."""
         return self
 
@@ -94,14 +94,14 @@ class SetCells:
     def nbytes(self) -> int:
         return int(self.data.nbytes)
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         import pyarrow as pa
 
         if self.is_mask:
             return pa.array(self.data)
         return pa.FixedSizeListArray.from_arrays(pa.array(self.data.ravel()), self.data.shape[1])
 
-    def unpacked(self, column: Any) -> SetCells:
+    def unpack(self, column: Any) -> SetCells:
         if self.is_mask:
             return SetCells(self.d, column.to_numpy(zero_copy_only=False))
         flat = column.flatten().to_numpy(zero_copy_only=False)
@@ -122,12 +122,12 @@ class SetCells:
         first[key] = np.arange(len(self))
         return self.take(first), key
 
-    def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
+    def count_sets(self) -> tuple[SetCells, NDArray[np.int64]]:
         """Return the distinct sets with their counts."""
         distinct, ids = self.distinct()
         return distinct, np.bincount(ids, minlength=len(distinct))
 
-    def weighed(self) -> tuple[SetCells, NDArray[np.int64]]:
+    def weigh_sets(self) -> tuple[SetCells, NDArray[np.int64]]:
         """Return sets with their counts; each set once if that needs no work."""
         return self, np.ones(len(self), np.int64)
 
@@ -202,25 +202,25 @@ class NumberedSets(SetCells):
         return int(self.ids.nbytes)
 
     @property
-    def listed(self) -> SetCells:
+    def catalogue(self) -> SetCells:
         return self.table
 
     @classmethod
     def concat(cls, parts: Sequence[SetCells]) -> SetCells:
         first = parts[0]
-        if all(isinstance(part, NumberedSets) and part.table is first.listed for part in parts):
-            return NumberedSets(first.listed, np.concatenate([part.ids for part in parts]))  # type: ignore[attr-defined]
+        if all(isinstance(part, NumberedSets) and part.table is first.catalogue for part in parts):
+            return NumberedSets(first.catalogue, np.concatenate([part.ids for part in parts]))  # type: ignore[attr-defined]
         return SetCells.concat(parts)
 
     def take(self, rows: NDArray | slice) -> SetCells:
         return NumberedSets(self.table, self.ids[rows])
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         import pyarrow as pa
 
         return pa.array(self.ids)
 
-    def unpacked(self, column: Any) -> SetCells:
+    def unpack(self, column: Any) -> SetCells:
         return NumberedSets(self.table, column.to_numpy(zero_copy_only=False))
 
     @cached_property
@@ -228,12 +228,12 @@ class NumberedSets(SetCells):
         """Return how many rows have each set of the table."""
         return np.bincount(self.ids, minlength=len(self.table))
 
-    def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
+    def count_sets(self) -> tuple[SetCells, NDArray[np.int64]]:
         present = np.flatnonzero(self.times)
         return self.table.take(present), self.times[present]
 
-    def weighed(self) -> tuple[SetCells, NDArray[np.int64]]:
-        return self.counted()
+    def weigh_sets(self) -> tuple[SetCells, NDArray[np.int64]]:
+        return self.count_sets()
 
     def distinct(self) -> tuple[SetCells, NDArray[np.int64]]:
         """Return the distinct sets in the order of unnumbered sets, so that estimates are identical."""
@@ -258,7 +258,7 @@ class NumberedSets(SetCells):
         return out
 
 
-def numbered(table: SetCells, ids: NDArray) -> SetCells:
+def look_up_sets(table: SetCells, ids: NDArray) -> SetCells:
     """Return the sets of these numbers."""
     return NumberedSets(table, ids)
 

@@ -214,7 +214,7 @@ class Statement(ABC):
         found = self.likelihood(cells)
         return None if found is None else found.possible(self.d)
 
-    def spread(self, cells: Cells) -> NDArray[np.int64]:
+    def count_possible(self, cells: Cells) -> NDArray[np.int64]:
         """Return how many base values each cell leaves possible."""
         found = self.possible(cells)
         assert found is not None
@@ -222,11 +222,11 @@ class Statement(ABC):
 
     def different(self, cells: Cells) -> NDArray[np.int64]:
         """Return how many different values each cell names."""
-        return self.spread(cells)
+        return self.count_possible(cells)
 
     def members(self, cells: Cells) -> NDArray:
         """Return an (n, values) array: the values in every drawn cell, in ascending order."""
-        return np.asarray(self.checked(cells))[:, None]
+        return np.asarray(self.check_cells(cells))[:, None]
 
     @abstractmethod
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
@@ -249,7 +249,7 @@ class Statement(ABC):
 
     def position(self, cells: Cells) -> NDArray[np.float64]:
         """Return the position of every cell on a line, to test the order of rows; NaN for a missing one."""
-        return np.asarray(self.checked(cells), np.float64)
+        return np.asarray(self.check_cells(cells), np.float64)
 
     # ------------------------------------------------------------------ how it is judged
 
@@ -258,7 +258,7 @@ class Statement(ABC):
         """Return the judge's check for cells of this form."""
 
     @abstractmethod
-    def checked(self, cells: Any) -> Any:
+    def check_cells(self, cells: Any) -> Any:
         """Return the cells; raise if they are not as the statement says."""
 
     def key(self, cells: Cells) -> Any:
@@ -279,7 +279,7 @@ class Statement(ABC):
     def disagrees(self, what: str) -> ModelDoesNotApply:
         return ModelDoesNotApply(f"column {self.name!r} {what}")
 
-    def misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
+    def find_misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
         """Return generalised values whose names do not match what they cover, by themselves or by an auditor's
         hierarchy."""
         return []
@@ -335,7 +335,7 @@ class Statement(ABC):
 
     # ------------------------------------------------------------------ in the manifest
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         """Return the manifest's fields besides the column itself."""
         return {}
 

@@ -16,7 +16,7 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge, knowledge_of_rows, knowledge_rows
 from noren.statements.batch import Cells
 from noren.statements.statement import Judge, ReadDesign, Statement
-from noren.statements.texts import AGAIN, as_dictionary, codes_in, json_lists, lists_of, parsed_lists
+from noren.statements.texts import AGAIN, as_dictionary, codes_in, json_lists, lists_of, parse_lists
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class TermCells:
         offsets, entries = chosen(self.offsets, rows)
         return TermCells(self.d, offsets, self.data[entries])
 
-    def packed(self) -> Any:
+    def pack(self) -> Any:
         import pyarrow as pa
 
         return pa.LargeListArray.from_arrays(pa.array(self.offsets), pa.array(self.data))
 
-    def unpacked(self, column: Any) -> TermCells:
+    def unpack(self, column: Any) -> TermCells:
         offsets = column.offsets.to_numpy()
         return TermCells(self.d, offsets - offsets[0], column.flatten().to_numpy(zero_copy_only=False))
 
@@ -79,7 +79,7 @@ class TermCells:
         """Return the distinct sets of terms in the order of first occurrence, and every row's set."""
         import polars as pl
 
-        rows = pl.from_arrow(self.packed())
+        rows = pl.from_arrow(self.pack())
         assert isinstance(rows, pl.Series)
         texts = rows.list.eval(pl.element().cast(pl.String)).list.join(",")
         ids = texts.rank("dense").to_numpy().astype(np.int64) - 1
@@ -180,11 +180,11 @@ class TermsStatement(Statement):
         return None
 
     def position(self, cells: Cells) -> NDArray[np.float64]:
-        return self.checked(cells).sizes.astype(np.float64)
+        return self.check_cells(cells).sizes.astype(np.float64)
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Return whether each record publishes only terms that it has."""
-        shown = self.checked(cells)
+        shown = self.check_cells(cells)
         width = np.int64(max(1, self.d))
         had, has = truth.owner * width + truth.data, shown.owner * width + shown.data
         place = np.minimum(np.searchsorted(had, has), max(0, len(had) - 1))
@@ -193,12 +193,12 @@ class TermsStatement(Statement):
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
         """Return the number of records that publish every term."""
-        return self.checked(cells).counts()
+        return self.check_cells(cells).counts()
 
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_terms(self, evidence)
 
-    def checked(self, cells: Any) -> TermCells:
+    def check_cells(self, cells: Any) -> TermCells:
         if not isinstance(cells, TermCells) or cells.d != self.d:
             raise self.disagrees(f"does not hold sets over its {self.d} terms.")
         ends = cells.offsets[[0, -1]].tolist() if len(cells.offsets) else []
@@ -215,7 +215,7 @@ class TermsStatement(Statement):
         return json_lists(self.domain, cells.data, cells.offsets)
 
     def from_csv(self, column: Any) -> Cells:
-        return self.from_arrow(parsed_lists(self.name, self.domain.kind, column))
+        return self.from_arrow(parse_lists(self.name, self.domain.kind, column))
 
     def from_arrow(self, column: Any) -> Cells:
         import pyarrow as pa
@@ -250,7 +250,7 @@ class TermsStatement(Statement):
             "arrayItem": {"type": "string"},
         }
 
-    def published(self) -> dict[str, Any]:
+    def manifest_fields(self) -> dict[str, Any]:
         return {"knowledge": self.number}
 
     @classmethod
@@ -293,4 +293,4 @@ class TermsStatement(Statement):
             raise ValueError("not a knowledge table") from None
 
     def with_side(self, found: Any) -> TermsStatement:
-        return self.over(self.column.met(self.name, self.domain, knowledge=found))
+        return self.over(self.column.over(self.name, self.domain, knowledge=found))

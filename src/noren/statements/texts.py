@@ -35,7 +35,7 @@ def arrow_values(domain: Domain) -> Any:
     """Return the values of a domain in the published type."""
     import pyarrow as pa
 
-    return pa.array(domain.typed(), arrow_type(domain.kind))
+    return pa.array(domain.typed_values(), arrow_type(domain.kind))
 
 
 def lists_of(domain: Domain, codes: NDArray, offsets: NDArray) -> Any:
@@ -52,12 +52,14 @@ def json_lists(domain: Domain, codes: NDArray, offsets: NDArray) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in domain.typed()], pa.string())
+    texts = pa.array(
+        [json.dumps(value, ensure_ascii=False, default=str) for value in domain.typed_values()], pa.string()
+    )
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts.take(pa.array(codes))), ", ")
     return pc.binary_join_element_wise(pa.scalar("["), joined, pa.scalar("]"), "")
 
 
-def parsed_lists(name: str, kind: Kind, column: Any) -> Any:
+def parse_lists(name: str, kind: Kind, column: Any) -> Any:
     """Parse the lists that `json_lists` wrote."""
     import polars as pl
     import pyarrow as pa
@@ -71,7 +73,7 @@ def parsed_lists(name: str, kind: Kind, column: Any) -> Any:
     return decoded.cast(pa.list_(decoded.type.value_type))
 
 
-def guarded(column: Any) -> Any:
+def guard_formulas(column: Any) -> Any:
     """Return texts for CSV, with an apostrophe before those that a spreadsheet would run as formulas.
 
     Texts that begin with an apostrophe get another one, so that taking one off gives every text back. Plain numbers
@@ -87,21 +89,21 @@ def guarded(column: Any) -> Any:
     return pc.if_else(risky, escaped, column)
 
 
-def unguarded(column: Any) -> Any:
+def unguard_formulas(column: Any) -> Any:
     """Undo `guarded` for texts or a dictionary of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(column, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(column.indices, unguarded(column.dictionary))
+        return pa.DictionaryArray.from_arrays(column.indices, unguard_formulas(column.dictionary))
     return pc.replace_substring_regex(column, f"^{ESCAPE}", "", max_replacements=1)
 
 
-def guarded_text(text: str) -> str:
+def guard_text(text: str) -> str:
     """Guard one text, such as a column's name."""
     import pyarrow as pa
 
-    return str(guarded(pa.array([text], pa.string()))[0].as_py())
+    return str(guard_formulas(pa.array([text], pa.string()))[0].as_py())
 
 
 def as_integers(column: Any) -> NDArray[np.int64]:
@@ -127,7 +129,7 @@ def codes_in(name: str, domain: Domain, column: Any) -> NDArray:
             texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
         except (ValueError, OverflowError):
             raise ReleaseError(f"column {name!r} holds a cell that is not a number.", hint=AGAIN) from None
-    return _placed(name, texts, positions, domain.values, domain.index.get(MISSING, -1))
+    return _place_texts(name, texts, positions, domain.values, domain.index.get(MISSING, -1))
 
 
 def _seconds(name: str, column: Any) -> Any:
@@ -145,7 +147,7 @@ def _seconds(name: str, column: Any) -> Any:
 def labels_in(name: str, labels: Sequence[str], column: Any) -> NDArray:
     """Return each cell's position among the labels; refuse another text, or a missing cell."""
     texts, positions = _single(name, column)
-    return _placed(name, texts, positions, labels, -1)
+    return _place_texts(name, texts, positions, labels, -1)
 
 
 def _single(name: str, column: Any) -> tuple[Any, NDArray]:
@@ -164,7 +166,7 @@ def _strays(texts: Any, table: NDArray) -> bool:
     return bool((~blank & (table[:-1] < 0)).any())
 
 
-def _placed(name: str, texts: Any, positions: NDArray, labels: Sequence[str], missing: int) -> NDArray:
+def _place_texts(name: str, texts: Any, positions: NDArray, labels: Sequence[str], missing: int) -> NDArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -28,7 +28,15 @@ from noren.policy.options import Margin
 from noren.policy.policy import Policy
 from noren.progress import Meter, Stage, quiet
 from noren.release.manifest import MOST_MARGIN_CELLS, Manifest, PublishedMargin, UsedMethod, VerdictEntry
-from noren.release.package import FileFormat, Recording, Staged, refuse_existing, staged, write_cells, write_descriptor
+from noren.release.package import (
+    FileFormat,
+    Recording,
+    Staged,
+    refuse_existing,
+    stage_release,
+    write_cells,
+    write_descriptor,
+)
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.set_tally import SetTally
@@ -171,7 +179,7 @@ def run(
             replays = demand_replays(draft, cells, policy, stage)
         with stage("Counting margins", None) if policy.margins else nullcontext():
             margins = noised_margins(draft, policy)
-        published, alone = draft.published(cells.store, cells.columns), cells.people is None
+        published, alone = draft.as_published(cells.store, cells.columns), cells.people is None
         manifest = make_manifest(policy, published, verdicts, memoised, alone, draft.plan.facts, margins)
         if there is not None:
             write_descriptor(there.work, there.holds(cells.files, cells.parts), manifest, key, cells.parts)
@@ -247,16 +255,18 @@ class WrittenCells:
     files: tuple[Spot, ...] = ()
     parts: tuple[Part, ...] = ()
 
-    def published(self, draft: Draft) -> Published:
+    def for_checks(self, draft: Draft) -> Published:
         """Return the published table for the checks, with the person of each row."""
-        return draft.published(self.store if self.people is None else PeopleStore(self.store, self.people), self.read)
+        return draft.as_published(
+            self.store if self.people is None else PeopleStore(self.store, self.people), self.read
+        )
 
 
 @contextmanager
 def make_room(target: Spot | None, recording: Recording) -> Iterator[Staged | None]:
     """Yield a place beside the target that becomes it at the end, inside `recording`; None for memory."""
     if target is not None:
-        with staged(target, recording) as there:
+        with stage_release(target, recording) as there:
             yield there
         return
     yield None
@@ -271,7 +281,7 @@ def write_draft(
     people: list[NDArray[np.int64]] = []
     if there is None:
         cells = concat(list(shuffle_cells(draft, None, None, people, stage, clock)))
-        return WrittenCells(MemoryStore(cells), draft.statements, draft.statements, _joined(people))
+        return WrittenCells(MemoryStore(cells), draft.statements, draft.statements, _join_people(people))
     made = write_elsewhere(draft, there.cells, stage, clock) if file_format == "parquet" else None
     if made is None:
         tally = SetTally(draft.statements) if file_format == "parquet" else None
@@ -285,7 +295,7 @@ def write_draft(
     data, *more = made.files
     write_sides(there.work, made.columns, data.suffix)
     read = tuple(with_sides(there.work, made.columns, data.suffix))
-    return WrittenCells(store_for(data, True, *more), made.columns, read, _joined(people), made.files, made.parts)
+    return WrittenCells(store_for(data, True, *more), made.columns, read, _join_people(people), made.files, made.parts)
 
 
 def shuffle_cells(
@@ -301,8 +311,8 @@ def shuffle_cells(
     table, reading = draft.table, draft.reading
     with clock("read and encode"), stage("Drawing decoys" if draft.designs else "Writing records", table.n) as meter:
         whole = bool(reading.columns)
-        made = table.engine.apply(table.source, reading, draft, meter=meter) if whole else draft.held(meter)
-        cells = made if tally is None else map(tally.numbered, made)
+        made = table.engine.apply(table.source, reading, draft, meter=meter) if whole else draft.make_cells(meter)
+        cells = made if tally is None else map(tally.number_sets, made)
         shuffled = table.engine.scatter(cells, draft.rows, Keystream(), folder)
     draft.demand_heads()
     if draft.designs:
@@ -325,7 +335,7 @@ def separate_people(
             meter(batch_length(batch))
 
 
-def _joined(people: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+def _join_people(people: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
     return np.concatenate(people) if people else None
 
 
@@ -346,7 +356,7 @@ def write_elsewhere(draft: Draft, folder: Spot, stage: Stage, clock: Clock) -> W
 def demand_verdicts(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Verdict]:
     """Return the verdicts on the written release; raise if a requirement does not hold."""
     with stage("Verifying", draft.rows) as meter:
-        verdicts = judge_draft(draft, cells.published(draft), policy, meter)
+        verdicts = judge_draft(draft, cells.for_checks(draft), policy, meter)
     hint = advice(verdicts)
     if hint is None and any(model.of_mechanism for model in policy.require):
         hint = INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None
@@ -359,7 +369,7 @@ def demand_replays(draft: Draft, cells: WrittenCells, policy: Policy, stage: Sta
     if not guarded_rules(policy, draft.plan.facts):
         return []
     with stage("Replaying the method", None):
-        replays = replay_methods(cells.published(draft), draft.table.records, policy, draft.plan.facts)
+        replays = replay_methods(cells.for_checks(draft), draft.table.records, policy, draft.plan.facts)
     demand_uncertain(replays, policy)
     return replays
 
@@ -458,7 +468,7 @@ def noised_margins(draft: Draft, policy: Policy) -> tuple[PublishedMargin, ...]:
             sensitivity=margin.sensitivity,
             counts=tuple(noised(counts, margin.sensitivity, margin.epsilon).ravel().tolist()),
         )
-        for margin, counts in zip(policy.margins, _counted(draft, policy.margins), strict=True)
+        for margin, counts in zip(policy.margins, _count_margins(draft, policy.margins), strict=True)
     )
 
 
@@ -492,7 +502,7 @@ def demand_margins(draft: Draft, policy: Policy) -> None:
         raise PolicyError(problems, source=policy.source)
 
 
-def _counted(draft: Draft, margins: tuple[Margin, ...]) -> list[NDArray[np.int64]]:
+def _count_margins(draft: Draft, margins: tuple[Margin, ...]) -> list[NDArray[np.int64]]:
     """Return the exact counts, which leave this module only with noise."""
     out = []
     for margin in margins:

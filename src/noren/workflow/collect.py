@@ -23,7 +23,7 @@ from noren.engines import engine_for
 from noren.engines.engine import OPEN_LIMIT, ValueCounts
 from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
-from noren.models.base import Judgement, searched
+from noren.models.base import Judgement, select_searchable
 from noren.policy.policy import Policy
 from noren.policy.resolve import Met, resolve_column
 from noren.release.published import Published
@@ -85,7 +85,9 @@ class Collector:
         assert isinstance(method, Decoys)
         try:
             counts = {name: one.counts for name, one in met.items()}
-            self.designs: dict[str, Design] = method.decide(self.columns, counts, searched(self.policy.require))[0]
+            self.designs: dict[str, Design] = method.decide(
+                self.columns, counts, select_searchable(self.policy.require)
+            )[0]
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self.left_out = 0
@@ -187,7 +189,7 @@ class Collector:
         out: dict[str, Any] = {}
         for name in self.policy.published:
             if name in sets:
-                values, cells = self.columns[name].domain.typed(), sets[name]
+                values, cells = self.columns[name].domain.typed_values(), sets[name]
                 assert isinstance(cells, SetCells)  # decoys alone are collected
                 out[name] = [values[code] for code in cells.codes(self.designs[name].eta)[0]]
             elif self._text(record[name]) is None:
@@ -196,7 +198,7 @@ class Collector:
                 out[name] = None
             elif name in self._declared:
                 column = self._declared[name]
-                out[name] = column.domain.typed()[int(self._code(column, record[name])[0])]
+                out[name] = column.domain.typed_values()[int(self._code(column, record[name])[0])]
             else:
                 out[name] = record[name]
         if person is not None:

@@ -28,7 +28,7 @@ from noren.methods.parts import paired
 from noren.methods.requirements import compiled
 from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
-from noren.models.base import Model, searched
+from noren.models.base import Model, select_searchable
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
 from noren.policy.toml import value
@@ -417,7 +417,7 @@ def find_levels(
     records: Any = table.records
     found: Sequence[LevelVector] = best_levels(
         records,
-        compiled(records, searched(policy.require)),
+        compiled(records, select_searchable(policy.require)),
         own.loss,
         share,
         own.weights,

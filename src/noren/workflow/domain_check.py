@@ -35,7 +35,7 @@ from noren.schema.domain import (
     masks,
     sort_labels,
 )
-from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, unnumbered
+from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, strip_number
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, knowledge_rows
 from noren.schema.roles import Role
@@ -46,7 +46,6 @@ from noren.workflow.truth import Truth
 BY_CHANCE = 1e-9
 """A value that somebody has stays out of all drawn cells with a smaller chance: then nobody has it."""
 SPECIAL = (MISSING, OTHER)
-AGAIN = "Do not use it; ask the holder for it again."
 Tallies = Mapping[str, NDArray[np.int64]]
 
 
@@ -59,9 +58,8 @@ def demand_legible(release: Release) -> None:
         for labels in _labels(statement):
             if found := count_lookalikes(labels):
                 what = "a label looks" if found == 1 else f"{found:,} labels look"
-                raise ReleaseError(
-                    f"column {statement.name!r}: {what} like another one, or like an empty cell.", hint=AGAIN
-                )
+                message = f"column {statement.name!r}: {what} like another one, or like an empty cell."
+                raise ReleaseError.distrust(message)
 
 
 def _labels(statement: Statement) -> Iterable[Sequence[str]]:
@@ -97,7 +95,7 @@ def demand_shown(release: Release, tallies: Tallies) -> None:
     """Refuse values, generalised values, means and groups that no cell shows and that are not declared."""
     for statement in release.statements:
         if statement.name in tallies and (found := _hidden_words(release, statement, tallies[statement.name])):
-            raise ReleaseError(f"column {statement.name!r}: {found}.", hint=AGAIN)
+            raise ReleaseError.distrust(f"column {statement.name!r}: {found}.")
 
 
 def _hidden_words(release: Release, statement: Statement, tally: NDArray[np.int64]) -> str | None:
@@ -192,7 +190,7 @@ def names_all(statement: Statement) -> bool:
     """Return whether generalised texts name every value under them, except placeholders."""
     if not isinstance(statement, NodeStatement) or statement.listed is None or statement.domain.source != "data":
         return True
-    domain, labels = statement.domain, [unnumbered(label) for label in statement.listed.labels]
+    domain, labels = statement.domain, [strip_number(label) for label in statement.listed.labels]
     if domain.measure is not None or domain.integers is not None:
         return True
     named = {*labels, *domain.hidden, *SPECIAL}
@@ -372,7 +370,7 @@ def _other_tree(declared: Column, known: Hierarchy | None, tree: Hierarchy | Non
     spec = declared.hierarchy
     other = "its hierarchy is not the policy's"
     if known is not None:
-        same = not known.missing(domain.values) and tree.levels == known.restricted(domain.values).levels
+        same = not known.missing(domain.values) and tree.levels == known.restrict_to(domain.values).levels
         return None if same else other
     if not isinstance(spec, HierarchySpec):
         return other
@@ -389,7 +387,7 @@ def _is_general(level: Sequence[str], leaves: Sequence[str]) -> bool:
     """Return whether every label above a leaf is the leaf, an interval, a mask of it, or a number of records."""
     for label, leaf in zip(map(bare, level), map(bare, leaves), strict=True):
         few = label.removeprefix("fewer than ").removesuffix(" records")
-        known = label in (leaf, *ANYTHING) or masks(label, leaf) or masks(unnumbered(label), unnumbered(leaf))
+        known = label in (leaf, *ANYTHING) or masks(label, leaf) or masks(strip_number(label), strip_number(leaf))
         starred = label.rstrip("*") != label and leaf.startswith(label.rstrip("*")) and len(label) == len(leaf)
         if not (known or starred or few.isdecimal() or ends_of(label, "number") or ends_of(label, "date")):
             return False
@@ -444,6 +442,6 @@ def _not_in(truth: Column | None, statement: Statement) -> str | None:
     if domain.edges is not None and domain.edges != own.edges:
         return "its bins differ from those that the policy's rule gives for the original"
     tree = statement.column.tree
-    if tree is not None and truth.tree is not None and tree.levels != truth.tree.restricted(domain.values).levels:
+    if tree is not None and truth.tree is not None and tree.levels != truth.tree.restrict_to(domain.values).levels:
         return "its hierarchy differs from the one that the policy's rule gives for the original"
     return None

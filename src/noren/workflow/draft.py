@@ -33,7 +33,7 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream, RecordStream, Secret
-from noren.secret.streams import CarriedStream, carried, fresh_stream, numbered_digests
+from noren.secret.streams import CarriedStream, carry_stream, fresh_stream, numbered_digests
 from noren.statements import (
     CellBatch,
     Cells,
@@ -55,7 +55,16 @@ from noren.statements import (
 from noren.statements.batch import PERSON
 from noren.statements.mean import mean_cells
 from noren.statements.set_cells import code_dtype
-from noren.workflow.shown import Outgoing, declared, declares_leaves, forgotten, listed_nodes, same_nodes, shown, untold
+from noren.workflow.shown import (
+    Outgoing,
+    declare_values,
+    declares_leaves,
+    forget_unseen,
+    listed_nodes,
+    may_be_listed,
+    same_nodes,
+    show_nodes,
+)
 
 
 @dataclass
@@ -128,7 +137,7 @@ class Making:
         first, rows = batch.start - self.start, np.arange(batch.records)
         rows = rows if self.keep is None else rows[self.keep[first : first + batch.records]]
         out = self.of_records(batch, self.columns, rows, rows + batch.start)
-        return exploded(out, self.exploded, self.designs) if self.exploded else out
+        return explode_sets(out, self.exploded, self.designs) if self.exploded else out
 
     def of_records(
         self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]
@@ -185,7 +194,7 @@ class Making:
         vars(self).update(state, _lock=Lock())
 
 
-def exploded(batch: CellBatch, names: Sequence[str], designs: Mapping[str, Design]) -> dict[str, Cells]:
+def explode_sets(batch: CellBatch, names: Sequence[str], designs: Mapping[str, Design]) -> dict[str, Cells]:
     """Return one row per combination of members of each record's sets, without a number that would link the rows."""
     n, each = len(batch[names[0]]), prod(designs[name].eta for name in names)
     out = take({other: cells for other, cells in batch.items() if other not in names}, np.repeat(np.arange(n), each))
@@ -258,7 +267,7 @@ class Draft:
     def rows(self) -> int:
         return self.records * prod(statement.rows_per_record for statement in self.statements)
 
-    def published(self, store: Store, statements: tuple[Statement, ...] | None = None) -> Published:
+    def as_published(self, store: Store, statements: tuple[Statement, ...] | None = None) -> Published:
         """Return the draft as a published table, when its cells have been written."""
         columns = statements or self.statements
         return Published(columns, store, self.records, suppressed=self.suppressed, title=self.table.name)
@@ -293,9 +302,9 @@ class Draft:
             return self._terms(column, numbers[name])
         if name not in decided:
             return ExactStatement(_without_distance(self._passed.get(name, column)))
-        return self._decided(_without_distance(column))
+        return self._decide_statement(_without_distance(column))
 
-    def _decided(self, column: Column) -> Statement:
+    def _decide_statement(self, column: Column) -> Statement:
         """Return a column that a method of classes decided: generalised values, groups, or exact values."""
         name, treatment = column.name, self.plan.of(column.name)
         if isinstance(treatment, Average):
@@ -305,36 +314,36 @@ class Draft:
         part = Outgoing(column, self.records_seen.codes[name], change)
         secret = column.role.needs_requirement
         if secret:
-            part = declared(_without_distance(self.table.columns[name]), self.table.counts[name], part)
+            part = declare_values(_without_distance(self.table.columns[name]), self.table.counts[name], part)
         if isinstance(part.change, Recode) and not declares_leaves(part.column):
-            return self._shown(part.column, part.change, part.codes)
-        part = forgotten(part, self.keep, values_stay=secret and isinstance(part.change, Recode))
+            return self._node_statement(part.column, part.change, part.codes)
+        part = forget_unseen(part, self.keep, values_stay=secret and isinstance(part.change, Recode))
         column, change = part.column, part.change
         if isinstance(change, Recode):
             if column.tree is not None and same_nodes(change.nodes, tree_of(column.tree).nodes):
-                self._cells[name] = _coded(len(change.nodes), change.data)
+                self._cells[name] = _code_cells(len(change.nodes), change.data)
                 return NodeStatement(column, tight=change.tight)
             nodes, data = listed_nodes(change, self.keep)
-            self._cells[name] = _coded(len(nodes), data)
-            return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes, change.tight)
+            self._cells[name] = _code_cells(len(nodes), data)
+            return NodeStatement(column.over(name, column.domain, hierarchy=None), nodes, change.tight)
         if isinstance(change, Group):
             self._groups += 1
             self._grouped[name] = part.codes
-            self._cells[name] = _coded(change.table.groups, change.data)
+            self._cells[name] = _code_cells(change.table.groups, change.data)
             fakes = {} if change.counterfeits is None else dict(enumerate(change.counterfeits.tolist()))
             fakes = {group: count for group, count in fakes.items() if count}
             return GroupStatement(column, change.table.groups, self._groups, change.table, fakes)
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
 
-    def _shown(self, column: Column, change: Recode, codes: NDArray) -> Statement:
+    def _node_statement(self, column: Column, change: Recode, codes: NDArray) -> Statement:
         """Return generalised values over undeclared values, published as far as cells show them."""
-        name, found = column.name, shown(column, change, codes, self.keep)
-        self._cells[name] = _coded(len(found.nodes), found.data)
+        name, found = column.name, show_nodes(column, change, codes, self.keep)
+        self._cells[name] = _code_cells(len(found.nodes), found.data)
         self._found[name] = dict(zip(column.domain.values, found.place.tolist(), strict=True))
         if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
             whole = tree_of(found.column.tree).nodes
-            self._cells[name] = _coded(len(whole), found.nodes.starts[found.data])
+            self._cells[name] = _code_cells(len(whole), found.nodes.starts[found.data])
             return NodeStatement(found.column, tight=change.tight)
         return NodeStatement(found.column, found.nodes, found.tight)
 
@@ -362,13 +371,13 @@ class Draft:
         self._cells[column.name] = TermCells(len(values), left.offsets, place[left.data])
         self._places[column.name] = np.flatnonzero(listed)
         domain = Domain(values, "string", "data" if len(values) > known else "policy")
-        return TermsStatement(column.met(column.name, domain), number)
+        return TermsStatement(column.over(column.name, domain), number)
 
     def _passing(self) -> dict[str, Column]:
         """Return columns that are published exactly, over the values of published records only, because an unpublished
         value in the list would disclose the suppressed records."""
         columns = [c for n, c in self.table.columns.items() if n not in self.plan.columns and not self._is_drawn(c)]
-        columns = [c for c in columns if not c.is_open and not untold(c.domain, np.zeros(c.d, bool)).all()]
+        columns = [c for c in columns if not c.is_open and not may_be_listed(c.domain, np.zeros(c.d, bool)).all()]
         if not columns:
             return {}
         seen = {column.name: np.zeros(column.d, bool) for column in columns}
@@ -379,7 +388,9 @@ class Draft:
                 found[batch.codes[name][rows]] = True
         out = {}
         for column in columns:
-            out[column.name], self._places[column.name] = subdomain(column, untold(column.domain, seen[column.name]))
+            out[column.name], self._places[column.name] = subdomain(
+                column, may_be_listed(column.domain, seen[column.name])
+            )
         return out
 
     def _is_drawn(self, column: Column) -> bool:
@@ -407,10 +418,10 @@ class Draft:
     def stream(self) -> CarriedStream:
         """Return a stream of keys that can be sent elsewhere and gives the same draws."""
         names, known = list(self.designs), self._randomness
-        return carried(known, names) if isinstance(known, RecordStream) else fresh_stream(names)
+        return carry_stream(known, names) if isinstance(known, RecordStream) else fresh_stream(names)
 
     @property
-    def shared(self) -> Making | None:
+    def shared_maker(self) -> Making | None:
         """Return the maker of cells for any records, if nothing was decided record by record."""
         return self._making.part(0, 0) if self._making.is_alike else None
 
@@ -433,7 +444,7 @@ class Draft:
         """Return the time of drawing."""
         return self._making.drawn.seconds
 
-    def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
+    def make_cells(self, meter: Meter = silent) -> Iterator[CellBatch]:
         """Return the cells of a draft that need no reading, because all columns were decided record by record."""
         for start in range(0, self.table.n, ROWS_AT_ONCE):
             size = min(ROWS_AT_ONCE, self.table.n - start)
@@ -500,13 +511,13 @@ class Draft:
                 raise RequirementNotMet(message, hint=DEFECT)
 
 
-def _coded(d: int, data: NDArray) -> CodeCells:
+def _code_cells(d: int, data: NDArray) -> CodeCells:
     return CodeCells(d, data.astype(code_dtype(d)))
 
 
 def _without_distance(column: Column) -> Column:
     """Return the published column without a distance that no requirement on sets needs."""
-    return column if column.distance == "equal" else column.met(column.name, column.domain, distance="equal")
+    return column if column.distance == "equal" else column.over(column.name, column.domain, distance="equal")
 
 
 def _knowledge_numbers(columns: Iterable[Column]) -> dict[str, int]:

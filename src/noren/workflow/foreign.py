@@ -65,7 +65,7 @@ from noren.workflow.prepare import read_policy
 from noren.workflow.shown import cut_line
 from noren.workflow.truth import Truth, overall_distributions
 from noren.workflow.verify import check as judge
-from noren.workflow.verify import unwanted, verify
+from noren.workflow.verify import find_unwanted, verify
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 SUPPRESSED = "*"
@@ -312,7 +312,7 @@ def _key(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:
         return _open(name, role, column)
     domain = Domain(listed)
     codes, _ = encode_labels(column, name, domain)
-    return ExactStatement(Column(role=role).met(name, domain)), CodeCells(len(domain), codes)
+    return ExactStatement(Column(role=role).over(name, domain)), CodeCells(len(domain), codes)
 
 
 def _open(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:
@@ -321,7 +321,7 @@ def _open(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:
     import pyarrow as pa
 
     cells = texts.take(pa.array(positions, mask=positions < 0))
-    return OpenStatement(Column(role=role).met(name, None)), OpenCells(cells)
+    return OpenStatement(Column(role=role).over(name, None)), OpenCells(cells)
 
 
 def _secret(
@@ -343,8 +343,8 @@ def _secret(
             return _nodes(name, role, column, hierarchy, strange, missing)
     domain = _domain(labels, missing, order)
     codes, _ = encode_labels(column, name, domain)
-    tree = None if hierarchy is None else hierarchy.restricted(domain.values)
-    return ExactStatement(Column(role=role).met(name, domain, hierarchy=tree)), CodeCells(len(domain), codes)
+    tree = None if hierarchy is None else hierarchy.restrict_to(domain.values)
+    return ExactStatement(Column(role=role).over(name, domain, hierarchy=tree)), CodeCells(len(domain), codes)
 
 
 def _domain(labels: Sequence[str], missing: int, order: Sequence[str] | None) -> Domain:
@@ -386,8 +386,8 @@ def _sets(
             hint="Split the table; sets over so many values must have equal size.",
         )
     data = sets.data.reshape(-1, most) if len(domain) > MASK_LIMIT else _masks(sets)
-    tree = None if hierarchy is None else hierarchy.restricted(domain.values)
-    found = FoundSets(Column(role=role).met(name, domain, hierarchy=tree), least, most)
+    tree = None if hierarchy is None else hierarchy.restrict_to(domain.values)
+    found = FoundSets(Column(role=role).over(name, domain, hierarchy=tree), least, most)
     return found, SetCells(len(domain), data)
 
 
@@ -445,7 +445,7 @@ def _nodes(
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message, "Add a line for each value.")])
     texts, positions = as_dictionary(column, name)
     numbers = np.array([place.get(text, 0) for text in texts.to_pylist()], np.int64)
-    column = Column(role=role).met(name, Domain(hierarchy.leaves, "string", "hierarchy"), hierarchy=hierarchy)
+    column = Column(role=role).over(name, Domain(hierarchy.leaves, "string", "hierarchy"), hierarchy=hierarchy)
     return NodeStatement(column), CodeCells(len(nodes), numbers[positions])
 
 
@@ -453,7 +453,7 @@ def _terms(name: str, column: Any, knowledge: Knowledge, number: int) -> tuple[S
     found = [term for term in term_counts(column)[0] if term not in set(knowledge.terms)]
     domain = Domain((*knowledge.terms, *found))
     meant = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge)
-    return TermsStatement(meant.met(name, domain), number), encode_terms(column, domain)
+    return TermsStatement(meant.over(name, domain), number), encode_terms(column, domain)
 
 
 # ---------------------------------------------------------------------- verified, and opened as releases
@@ -528,7 +528,7 @@ def verify_table(
     known = names_people(foreign.store)
     several = bool(rules.people.key) and not known
     verdicts = judge(foreign, rules.require, overall, show=show, people=known, several=several)
-    verdicts += unwanted(source.columns, rules, foreign.records, "the table has the column")
+    verdicts += find_unwanted(source.columns, rules, foreign.records, "the table has the column")
     return foreign, Verdicts(verdicts + ([] if truth is None else truth.verdicts()))
 
 
@@ -599,7 +599,7 @@ def _general(one: Statement, cells: Cells, hierarchy: Hierarchy | None) -> tuple
         if all(label in place for label in labels):
             domain = Domain(hierarchy.leaves, "string", "hierarchy")
             numbers = np.array([place[label] for label in labels])
-            column = one.column.met(one.name, domain, hierarchy=hierarchy)
+            column = one.column.over(one.name, domain, hierarchy=hierarchy)
             return NodeStatement(column), CodeCells(len(tree), numbers[codes])
     said = [spell_interval(label) for label in labels]
     kind = next((kind for kind in KINDS if all(ends_of(label, kind) is not None for label in said)), None)
@@ -611,11 +611,11 @@ def _general(one: Statement, cells: Cells, hierarchy: Hierarchy | None) -> tuple
     if all(point is not None for point in points):
         domain = Domain(tuple(sort_labels(distinct, kind)), kind)
         order = np.array([domain.index[label] for label in distinct])
-        return ExactStatement(one.column.met(one.name, domain)), CodeCells(len(domain), order[number[codes]])
+        return ExactStatement(one.column.over(one.name, domain)), CodeCells(len(domain), order[number[codes]])
     cut = cut_line(distinct, (kind, 0), one.domain, np.zeros(len(distinct), bool))
     assert cut is not None
     nodes = Nodes.from_runs(len(cut[0]), distinct, cut[1])
-    return NodeStatement(one.column.met(one.name, cut[0], hierarchy=None), nodes), CodeCells(len(nodes), number[codes])
+    return NodeStatement(one.column.over(one.name, cut[0], hierarchy=None), nodes), CodeCells(len(nodes), number[codes])
 
 
 def as_point(label: str, kind: Kind) -> float | None:

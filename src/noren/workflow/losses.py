@@ -54,7 +54,7 @@ def term_losses(
         loss = term_loss(had, left, group)
         costs.append((loss.mean_over_groups, loss.mean_over_records))
         shares.append((loss.removed, loss.entries))
-        beliefs.append(_believed(names, records, left, group, priors, requirements))
+        beliefs.append(_measure_beliefs(names, records, left, group, priors, requirements))
     removed, entries = np.sum(shares, axis=0)
     by_group, by_record = np.mean(costs, axis=0)
     return {
@@ -79,7 +79,7 @@ def beliefs_before(
     found = []
     for names in records.together():
         had = joint_terms([terms[name].cells for name in names], len(terms[names[0]].knowledge.terms))
-        found.append(_believed(names, records, had, group, priors, requirements))
+        found.append(_measure_beliefs(names, records, had, group, priors, requirements))
     return rises(found)
 
 
@@ -106,7 +106,7 @@ def original_groups(view: GeneralTable) -> NDArray[np.int64]:
     return row_numbers([column.truth for column in columns], [len(column.domain) for column in columns], view.n)
 
 
-def _believed(
+def _measure_beliefs(
     names: Sequence[str],
     records: Records,
     cells: TermCells,

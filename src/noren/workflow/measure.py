@@ -159,10 +159,10 @@ def measure(
     policy = None if policy is None else read_policy(policy)
     if is_release(table):
         release = open_release(table)
-        roles = _named(release.columns, quasi, sensitive)
+        roles = _read_roles(release.columns, quasi, sensitive)
         if not roles and policy is not None:
             roles = {name: column.role for name, column in policy.attributes.items()}
-        return _measured(_in_roles(release, roles), engine, several=not release.manifest.rows_are_people)
+        return _measure_release(_in_roles(release, roles), engine, several=not release.manifest.rows_are_people)
     if policy is None and not (quasi or sensitive):
         raise QueryError(
             "quasi-identifiers and sensitive columns are not known.",
@@ -172,7 +172,7 @@ def measure(
         foreign = foreign_table(table, policy, suppressed=suppressed, cells=cells)
         return _measured_table(foreign, policy.people.key, engine)
     source = open_source(table)
-    named = _named(source.columns, quasi, sensitive)
+    named = _read_roles(source.columns, quasi, sensitive)
     key = () if policy is None else policy.people.key
     foreign = read_foreign(source, named, people=key, suppressed=suppressed, cells=cells)
     return _measured_table(foreign, key, engine)
@@ -185,11 +185,11 @@ def _in_roles(published: Published, roles: Mapping[str, Role]) -> Published:
         if statement.name in roles:
             column = statement.column
             domain = None if column.is_open else column.domain
-            changed[statement.name] = statement.over(column.met(column.name, domain, role=roles[column.name]))
+            changed[statement.name] = statement.over(column.over(column.name, domain, role=roles[column.name]))
     return published.over(changed)
 
 
-def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> dict[str, Role]:
+def _read_roles(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> dict[str, Role]:
     roles = dict.fromkeys(sensitive, Role.SENSITIVE)
     for name in quasi:
         roles[name] = Role.SENSITIVE_QUASI_IDENTIFIER if name in roles else Role.QUASI_IDENTIFIER
@@ -204,10 +204,10 @@ def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str
 def _measured_table(foreign: Published, key: Sequence[str], engine: str | Engine | None) -> Measures:
     """The same of a table that another tool made, where `key` may say whose row each is."""
     people, cells = names_people(foreign.store), describe_cells(foreign)
-    return _measured(foreign, engine, people=people, several=bool(key) and not people, cells=cells)
+    return _measure_release(foreign, engine, people=people, several=bool(key) and not people, cells=cells)
 
 
-def _measured(
+def _measure_release(
     published: Published,
     engine: str | Engine | None,
     *,
@@ -236,13 +236,13 @@ def _measured(
     verdicts = engine_for(published, engine).judge(published, make)
     found = []
     for model, verdict in zip(speaking, verdicts, strict=True):
-        ignored = {model.measured, *model.figure_ignores}
+        ignored = {model.measured_parameter, *model.figure_ignores}
         given = {n: v for n, v in model.parameters().items() if n not in ignored and v is not None}
         found.append(
             Measure(
                 verdict.column,
                 model.model,
-                model.measured,
+                model.measured_parameter,
                 given,
                 verdict.achieved,
                 model.higher_is_safer,

@@ -69,13 +69,13 @@ def judge_people(
         model = models.get((verdict.model, verdict.column))
         if verdict.model == KAnonymity.model_fields["model"].default:
             sized = next((one for one in requirements if isinstance(one, KAnonymity) and not one.on), None)
-            found = None if sized is None or verdict.required != sized.k else people.owned(sized.k)
+            found = None if sized is None or verdict.required != sized.k else people.count_owners(sized.k)
         elif isinstance(model, ClassModel) and _is_read(published.column(verdict.column)):
-            found = people.judged(model, published.column(verdict.column), requirements)
+            found = people.judge_secret(model, published.column(verdict.column), requirements)
         else:
             found = None
         safer = model is None or model.higher_is_safer
-        out.append(verdict if found is None else _settled(verdict, found, people.known, safer))
+        out.append(verdict if found is None else _settle_verdict(verdict, found, people.known, safer))
     return out
 
 
@@ -115,7 +115,7 @@ class _Found:
     settles: bool = True
 
 
-def _settled(verdict: Verdict, found: _Found, known: bool, higher_is_safer: bool) -> Verdict:
+def _settle_verdict(verdict: Verdict, found: _Found, known: bool, higher_is_safer: bool) -> Verdict:
     if not found.people:
         return verdict
     worse = min if higher_is_safer else max
@@ -173,7 +173,7 @@ class _People:
         return out
 
     @cached_property
-    def asked(self) -> NDArray[np.int64]:
+    def searched_people(self) -> NDArray[np.int64]:
         """Return the people who must be searched for in all classes that could contain their rows."""
         return np.flatnonzero((self.whole < 0) & (self.rows > 1) if self.known else self.rows > 0)
 
@@ -186,26 +186,28 @@ class _People:
     @cached_property
     def lost(self) -> bool:
         """Return whether more people than were suppressed have rows that no class could contain."""
-        return self.cover.uncovered(self.asked) > (0 if self.known else self.published.suppressed)
+        return self.cover.count_uncovered(self.searched_people) > (0 if self.known else self.published.suppressed)
 
-    def owned(self, k: int) -> _Found:
+    def count_owners(self, k: int) -> _Found:
         """Return a lower bound of how many people could have all rows of somebody."""
-        if not len(self.asked):
+        if not len(self.searched_people):
             return _Found(0, 0.0, 0)
-        found = self.cover.owners(self.asked, k)
+        found = self.cover.owners(self.searched_people, k)
         found = found[found > 0]
-        return _Found(len(self.asked), float(found.min(initial=self.n)), int((found < k).sum()), not self.lost)
+        return _Found(
+            len(self.searched_people), float(found.min(initial=self.n)), int((found < k).sum()), not self.lost
+        )
 
-    def judged(self, model: ClassModel, secret: Statement, requirements: Sequence[Model]) -> _Found | None:
+    def judge_secret(self, model: ClassModel, secret: Statement, requirements: Sequence[Model]) -> _Found | None:
         """Check a requirement on a secret for people whose rows together could disclose more than each by itself."""
         if secret.is_class and not self.known:
             return None
         truth = self.table.published(secret)
         own, constant = self._constant(truth)
         counts = self._by_counts(model, secret, own) if constant else _Found(0, 0.0, 0)
-        if not len(self.asked) or secret.is_class:  # a group holds whole people
+        if not len(self.searched_people) or secret.is_class:  # a group holds whole people
             return counts
-        several = self._intersected(model, secret, own, constant)
+        several = self._judge_intersections(model, secret, own, constant)
         if not counts.people or not counts.breaches:
             return several
         return replace(several, breaches=several.breaches + counts.breaches)
@@ -227,7 +229,7 @@ class _People:
         if secret.is_class:
             cells = self.published.cells([secret.name])[secret.name]
             place = np.full(self.n, -1, np.int64)
-            place[published_people(self.published)] = secret.checked(cells)
+            place[published_people(self.published)] = secret.check_cells(cells)
         who = np.flatnonzero((place >= 0) & (own >= 0) & (self.rows > 0))
         if not len(who):
             return _Found(0, 0.0, 0)
@@ -242,7 +244,9 @@ class _People:
 
     # ------------------------------------------------------------------ several classes: all that could hold a row
 
-    def _intersected(self, model: ClassModel, secret: Statement, own: NDArray[np.int64], constant: bool) -> _Found:
+    def _judge_intersections(
+        self, model: ClassModel, secret: Statement, own: NDArray[np.int64], constant: bool
+    ) -> _Found:
         cells = self.published.cells([secret.name])[secret.name]
         classes = int(self.row_class.max(initial=-1)) + 1
         counts = counted(secret, cells, self.row_class, classes)
@@ -250,7 +254,7 @@ class _People:
         overall = np.asarray(total / max(1.0, float(total.sum())))
         figures, breaches = [], 0
         together = self.together and not self.known
-        for who, found in self.cover.beliefs(self.asked, counts, together):
+        for who, found in self.cover.beliefs(self.searched_people, counts, together):
             here = found.sum(axis=1) > 0
             some, belief = who[here], found[here]
             if not constant:  # every row is judged by itself; together they must not leave one value of several
@@ -263,16 +267,16 @@ class _People:
             starts = offsets_of(np.bincount(line, minlength=len(some)))
             n = np.full(len(some), 1 << 20)  # a belief is judged, not a number of people
             part = Histograms(n, starts, value.astype(np.int64), belief[line, value] * n[line])
-            figure, good = model.judged(part, secret, overall)
+            figure, good = model.judge_histograms(part, secret, overall)
             figures.append(np.asarray(figure, np.float64))
             breaches += int((~good).sum())
         if not figures:
-            return _Found(len(self.asked), 0.0 if breaches else model.required, breaches, not self.lost)
+            return _Found(len(self.searched_people), 0.0 if breaches else model.required, breaches, not self.lost)
         every = np.concatenate(figures)
         worst = float(every.min() if model.higher_is_safer else every.max())
         alike = bool((self.rows == self.rows.max()).all())
         settles = not self.lost and (self.known or not breaches or not self.together or alike)
-        return _Found(len(self.asked), worst, breaches, settles)
+        return _Found(len(self.searched_people), worst, breaches, settles)
 
 
 @dataclass(frozen=True)
@@ -332,7 +336,7 @@ class _Cover:
             if not len(some):
                 continue
             bounds, at = chosen(self.bounds, some)
-            place, pooled = self._pooled(at, counts)
+            place, pooled = self._pool_classes(at, counts)
             with np.errstate(divide="ignore"):
                 logs = np.log(_shares(pooled))
             summed = np.add.reduceat(logs[place], bounds[:-1])
@@ -345,12 +349,12 @@ class _Cover:
         """Return whether each row of these people, by itself, leaves several values possible. Classes of one value are
         checked elsewhere, as are people with all rows in one class (`together`)."""
         bounds, at = chosen(self.bounds, who)
-        place, held = self._pooled(at, counts)
+        place, held = self._pool_classes(at, counts)
         several = (held > 0).sum(axis=1) > 1
         out = np.logical_and.reduceat(several[place], bounds[:-1])
         return np.asarray(out & (np.diff(self.joint(who)[0]) == 0) if together else out)
 
-    def _pooled(
+    def _pool_classes(
         self, at: NDArray[np.int64], counts: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the combined contents of some sets of classes: the line of every position, and the lines."""
@@ -377,7 +381,7 @@ class _Cover:
         out[few] = self._exactly(who[few])
         return out
 
-    def uncovered(self, who: NDArray[np.int64]) -> int:
+    def count_uncovered(self, who: NDArray[np.int64]) -> int:
         """Return how many of these people have a row that no class could contain."""
         lost = np.zeros(self.n, bool)
         lost[owners(self.bounds)[(np.diff(self.set_bounds) == 0)[self.sets]]] = True

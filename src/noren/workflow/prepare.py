@@ -52,7 +52,7 @@ def prepare(
         formats={name: Format(decimal=mark) for name in published if (mark := decimal_of(policy, name)) is not None},
         terms=[name for name in published if policy.attributes[name].role is Role.QUASI_SENSITIVE],
         drop=drop,
-        identifiers=_watched(policy, source.columns),
+        identifiers=_watched_identifiers(policy, source.columns),
     )
     with stage("Reading", source.rows) as meter:
         profile = engine.profile(source, counting, meter=meter)
@@ -78,7 +78,7 @@ def prepare(
     )
 
 
-def _watched(policy: Policy, columns: Sequence[str]) -> list[str]:
+def _watched_identifiers(policy: Policy, columns: Sequence[str]) -> list[str]:
     """Return identifiers that may name people with several rows."""
     if policy.people.key or policy.people.rows == "independent":
         return []

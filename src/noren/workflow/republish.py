@@ -103,7 +103,7 @@ class Registration:
     def read(self, table: Table) -> None:
         self.digests = person_digests(table, self.key, self.stream)
 
-    def recalled(self, table: Table, policy: Policy) -> Table:
+    def recall_sets(self, table: Table, policy: Policy) -> Table:
         """Return the table with what earlier releases leave possible, for columns that must keep the same values."""
         assert self.digests is not None, "read first"
         names = [name for model in policy.require if model.invariant for name in model.on]
@@ -145,7 +145,7 @@ class Registers:
             one.read(table)
             if one.stream is self.keyed and one.digests is not None and not policy.people.key:
                 demand_unique(one.digests, one.key)
-            table = one.recalled(table, policy)
+            table = one.recall_sets(table, policy)
         return table
 
     def check(self, draft: Draft, policy: Policy) -> list[str]:

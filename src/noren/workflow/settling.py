@@ -89,12 +89,12 @@ def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
 def hold_cells(draft: Draft) -> Published:
     """Return the draft with its cells in memory, and the person of each row if people have several."""
     table = draft.table
-    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
+    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.make_cells()
     cells = concat(list(made))
     store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
     if PERSON in cells:
         store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
-    return draft.published(store)
+    return draft.as_published(store)
 
 
 def judge_draft(draft: Draft, published: Published, policy: Policy, meter: Meter = silent) -> list[Verdict]:

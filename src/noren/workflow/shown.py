@@ -50,14 +50,14 @@ def declares_leaves(column: Column) -> bool:
     return column.domain.source != "data" or (column.tree is not None and not column.tree.grown)
 
 
-def shown(column: Column, change: Recode, codes: NDArray, keep: NDArray[np.bool_]) -> Shown:
+def show_nodes(column: Column, change: Recode, codes: NDArray, keep: NDArray[np.bool_]) -> Shown:
     """Return the column as its cells show it, given all true codes and the published records."""
     used = np.unique(change.data[keep])
     held = np.bincount(codes[keep], minlength=column.d) > 0
     number = np.zeros(len(change.nodes), np.int64)
     number[used] = np.arange(len(used))
     line = _on_a_line(column, change.nodes, used, held)
-    found = line or _named(column, change.nodes, used, held)
+    found = line or _name_values(column, change.nodes, used, held)
     data = number[change.data]
     runs = found[1].runs
     order = np.array(sorted(range(len(runs)), key=lambda node: runs[node]), np.int64)
@@ -103,7 +103,7 @@ def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDAr
         return None
     made, runs = cut
     place = np.array(made.find(domain.values), np.int64)
-    return column.met(column.name, made, hierarchy=None), Nodes.from_runs(len(made), labels, runs), place
+    return column.over(column.name, made, hierarchy=None), Nodes.from_runs(len(made), labels, runs), place
 
 
 Runs = list[list[tuple[int, int]]]
@@ -155,7 +155,7 @@ def _between(
 # ---------------------------------------------------------------------- texts
 
 
-def _named(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found:
+def _name_values(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found:
     """Return the column over the values that cells show, with one placeholder for the others under each generalised
     value."""
     values = column.domain.values
@@ -188,7 +188,7 @@ def _named(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[
     texts = (*(values[code] for code in listed.tolist()), *labels)
     made = Domain(texts, "string" if labels else column.domain.kind, hidden=tuple(labels), format=column.domain.format)
     tree = _tree(column, nodes, used, listed, general, texts)
-    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), labelled, over), place
+    return column.over(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), labelled, over), place
 
 
 def _names_all(label: str, members: NDArray[np.int64], values: Sequence[str]) -> bool:
@@ -256,7 +256,7 @@ class Outgoing:
 # value that is listed and not published would disclose what the suppressed records held.
 
 
-def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoing:
+def declare_values(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoing:
     """Return a secret that is published exactly or in groups, over its declared domain."""
     if (counts > 0).all() or part.column.domain == whole.domain:
         return part
@@ -267,10 +267,10 @@ def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoi
         hint = "Join empty bins with their neighbours, or choose a method that does not generalise secrets."
         raise PolicyError([Problem(f"attributes.{whole.name}.bins", message, hint)])
     back = np.flatnonzero(counts > 0).astype(code_dtype(whole.d))
-    return Outgoing(whole, back[part.codes], _moved(part.change, back, whole.d))
+    return Outgoing(whole, back[part.codes], _move_groups(part.change, back, whole.d))
 
 
-def untold(domain: Domain, occurs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def may_be_listed(domain: Domain, occurs: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which values of a domain may be listed, given those of published records."""
     return occurs if domain.source == "data" else occurs | unspecial(domain)
 
@@ -280,10 +280,10 @@ def unspecial(domain: Domain) -> NDArray[np.bool_]:
     return np.array([value not in (MISSING, OTHER) for value in domain.values], bool)
 
 
-def forgotten(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False) -> Outgoing:
+def forget_unseen(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False) -> Outgoing:
     """Return the column without values that the policy does not declare and no published record has."""
     domain = part.column.domain
-    occurs = untold(domain, np.bincount(part.codes[keep], minlength=len(domain)) > 0)
+    occurs = may_be_listed(domain, np.bincount(part.codes[keep], minlength=len(domain)) > 0)
     if values_stay:
         occurs = occurs | unspecial(domain)
     if occurs.all():
@@ -291,10 +291,10 @@ def forgotten(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False
     column, place = subdomain(part.column, occurs)
     if isinstance(part.change, Recode):
         return Outgoing(column, place[part.codes], _without(part.change, column, occurs, keep))
-    return Outgoing(column, place[part.codes], _moved(part.change, place, int(occurs.sum())))
+    return Outgoing(column, place[part.codes], _move_groups(part.change, place, int(occurs.sum())))
 
 
-def _moved(change: Recode | Group | None, place: NDArray, d: int) -> Group | None:
+def _move_groups(change: Recode | Group | None, place: NDArray, d: int) -> Group | None:
     """Return the same groups over other codes, in the same order."""
     assert not isinstance(change, Recode)
     if change is None:

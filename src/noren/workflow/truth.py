@@ -51,11 +51,11 @@ def overall_distributions(
         return {name: Overall(c / c.sum(), "the original") for name, c in counts.items()} | truth.priors()
     if not names:
         return {}
-    inclusions = tallied(published, names)
-    return {name: _estimated(drawn[name], inclusions[name], published.records) for name in names}
+    inclusions = tally_cells(published, names)
+    return {name: _estimate_shares(drawn[name], inclusions[name], published.records) for name in names}
 
 
-def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+def tally_cells(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     """Return the tallies of all cells of some columns; repeated rows of a person count once."""
     out: dict[str, Any] = {}
     for batch in published.batches(names):
@@ -64,7 +64,7 @@ def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.
     return {name: found // published.repeats(name) for name, found in out.items()}
 
 
-def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
+def _estimate_shares(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
     """Return the overall distribution by linear inversion, with its standard errors."""
     if isinstance(design, PramDesign):
         found = np.maximum(design.inversion.invert(inclusions / records, 0), 0)
@@ -121,12 +121,12 @@ class Truth:
         if strangers:
             domains = {name: _with_rest(domain) for name, domain in domains.items()}
         try:
-            return found | (self._counted(domains) if domains else {})
+            return found | (self._count_cells(domains) if domains else {})
         except DataError:
             if self.policy is None:
                 raise
             written = {name: self._as_written(domain, name, strangers) for name, domain in domains.items()}
-            return found | self._counted(written)
+            return found | self._count_cells(written)
 
     def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
         """Return the counts over a domain that does not list all values."""
@@ -151,7 +151,7 @@ class Truth:
         out = np.bincount(place[place >= 0], counts[place >= 0], minlength=len(domain)).astype(np.int64)
         return np.append(out, strange) if strangers else out
 
-    def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
+    def _count_cells(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
         counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
         source = self.source if self._table is None else self._table.source  # which is not parsed again
         for batch in self.engine.encoded(source, Reading(domains, drop=self.drop)):
@@ -220,7 +220,7 @@ class Truth:
             known = dict.fromkeys([*policy.knowledge[name].terms, *statement.domain.values])
             keeps = policy.attributes[name].unknown == "keep"
             domain = Domain(tuple(known | dict.fromkeys(profile.columns[name].counts if keeps else ())))
-            columns[name] = statement.column.met(name, domain, knowledge=policy.knowledge[name])
+            columns[name] = statement.column.over(name, domain, knowledge=policy.knowledge[name])
         parts: dict[str, list[Any]] = {name: [] for name in columns}
         reading = Reading(terms={name: column.domain for name, column in columns.items()}, drop=self.drop)
         for batch in self.engine.encoded(self.source, reading):
@@ -238,7 +238,7 @@ class Truth:
         """Return verdicts: every true value is possible often enough, and no term is published that is not true."""
         found = [self._no_term_more(column) for column in self.terms().values()]
         if self.release.manifest.sample is not None:
-            return [*self._sampled(), *found]
+            return [*self._judge_sample(), *found]
         return [*self._possible(), *self._tight(), *self._means(), *found]
 
     def left_out(self, requirements: Sequence[Model]) -> list[Verdict]:
@@ -281,7 +281,7 @@ class Truth:
                 continue
             truth = float(amounts @ self.table.counts[statement.name]) / max(1, self.table.n)
             total = sum(
-                float(statement.numbers[statement.checked(batch[statement.name])].sum())
+                float(statement.numbers[statement.check_cells(batch[statement.name])].sum())
                 for batch in release.batches([statement.name])
             )
             found = total / max(1, release.records)
@@ -292,7 +292,7 @@ class Truth:
             out.append(Verdict("means-are-true", statement.name, truth, found, holds, "the original", n, short, text))
         return out
 
-    def _sampled(self) -> list[Verdict]:
+    def _judge_sample(self) -> list[Verdict]:
         """Check that a sample has about as many people as its share implies, within eight standard deviations."""
         release, share = self.release, self.release.manifest.sample
         listed = [s.name for s in release.statements if s.lists_values and s.terms is None]
@@ -314,7 +314,7 @@ class Truth:
         if not names:
             return []
         missing = release.suppressed
-        truth, seen = self.counts(names, strangers=missing > 0), tallied(release, names)
+        truth, seen = self.counts(names, strangers=missing > 0), tally_cells(release, names)
         out = []
         for name in names:
             statement = release.column(name)
@@ -350,7 +350,7 @@ class Truth:
         release, statement = self.release, self.release.column(column.name)
         shown = np.zeros(statement.d, np.int64)
         for batch in release.batches([statement.name]):
-            shown += statement.checked(batch[statement.name]).counts()
+            shown += statement.check_cells(batch[statement.name]).counts()
         place = [column.domain.index[value] for value in statement.domain.values]
         over = np.maximum(shown - column.cells.counts()[place], 0)
         records, people = len(column.cells), release.records + release.suppressed
@@ -386,10 +386,7 @@ def published_counts(published: Published, statement: Statement) -> NDArray[np.i
     """Return how often every value of such a column is published."""
     if (table := statement.table) is not None:
         return np.bincount(table.value, table.count, minlength=statement.d).astype(np.int64)
-    counts = np.zeros(statement.d, np.int64)
-    for batch in published.batches([statement.name]):
-        counts += statement.tally(batch[statement.name])
-    return counts // published.repeats(statement.name)
+    return tally_cells(published, [statement.name]).get(statement.name, np.zeros(statement.d, np.int64))
 
 
 def missing_verdict(
@@ -474,14 +471,14 @@ def with_members(declared: Column, published: Column) -> Column:
     names = () if found is None else found.made_of
     if names != tuple(declared.members):
         raise ReleaseError(
-            f"{published.name!r} consists of {_listed(names)} in the release, but of "
-            f"{_listed(tuple(declared.members))} in the policy.",
+            f"{published.name!r} consists of {_list_names(names)} in the release, but of "
+            f"{_list_names(tuple(declared.members))} in the policy.",
             hint="Check it against the policy that it was made with.",
         )
     if not isinstance(found, TupleDomain):
         return published
-    return published.met(published.name, replace(found, differ=declared.differ))
+    return published.over(published.name, replace(found, differ=declared.differ))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     return ", ".join(map(repr, names)) or "itself alone"

@@ -25,6 +25,7 @@ from noren.policy.policy import Policy
 from noren.policy.resolve import declared_column
 from noren.progress import Meter, silent
 from noren.release.answers import weight_numbers
+from noren.release.closed import list_names
 from noren.release.manifest import PublishedMargin
 from noren.release.package import demand_closed
 from noren.release.published import Published
@@ -121,13 +122,13 @@ def verify(
     unsure = demand_described(release, just_opened=just_opened)
     demand_legible(release)
     policy = None if policy is None else read_policy(policy)
-    stated = claimed(release)
+    stated = read_claims(release)
     requirements = stated if policy is None else list(policy.require)
     truth = original if isinstance(original, Truth) else None  # whoever asks for more than this has read it already
     if truth is None and original is not None:
         truth = Truth(release, policy, original, engine)
     overall = overall_distributions(release, requirements, None if release.manifest.sample is not None else truth)
-    published = release if policy is None else release.over(_declared(release, requirements, policy))
+    published = release if policy is None else release.over(_declared_columns(release, requirements, policy))
     seen = 0
 
     def count(done: int, *, note: str = "", total: int | None = None) -> None:
@@ -150,17 +151,14 @@ def verify(
         together = keeps_together(release)
         verdicts = judge_people(verdicts, published, truth.records, requirements, together=together)
     if policy is not None:
-        verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
+        verdicts += find_unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
         verdicts += other_nodes(release, policy)
         verdicts += other_domains(release, policy, tallies, truth)
         verdicts += asked_rows(release, policy)
         verdicts += asked_margins(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
-        raise ReleaseError(
-            f"the data hold {seen} rows, the manifest says {release.rows}.",
-            hint="Do not use it; ask the holder for it again.",
-        )
+        raise ReleaseError.distrust(f"the data hold {seen} rows, the manifest says {release.rows}.")
     if truth is not None:
         verdicts += [*truth.verdicts(), *truth.left_out(requirements)]
         verdicts += [] if policy is None else kept_rows(release, policy, truth)
@@ -200,7 +198,7 @@ def _demand_claims(
         demand_claims(release, found)
 
 
-def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, Statement]:
+def _declared_columns(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, Statement]:
     """Return columns with the roles of the given policy, and its trees and distances if they matter."""
     needed = {name for m in requirements if m.needs & {"tree", "distance"} for name in m.on}
     out: dict[str, Statement] = {}
@@ -214,7 +212,7 @@ def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -
             continue
         known = {"knowledge": policy.knowledge[name]} if name in policy.knowledge else {}
         domain = None if column.is_open else column.domain
-        out[name] = statement.over(column.met(name, domain, role=policy.attributes[name].role, **known))
+        out[name] = statement.over(column.over(name, domain, role=policy.attributes[name].role, **known))
     return out
 
 
@@ -227,7 +225,7 @@ def _another_share(release: Release, policy: Policy) -> list[Verdict]:
     return [refute("sample-share", ALL, release.records, text, asked, said)]
 
 
-def unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) -> list[Verdict]:
+def find_unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) -> list[Verdict]:
     """Return a failing verdict for every column that the policy drops or does not contain."""
     out = []
     for name in columns:
@@ -238,7 +236,7 @@ def unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) ->
     return out
 
 
-def claimed(release: Release) -> list[Model]:
+def read_claims(release: Release) -> list[Model]:
     """Return the requirements in the manifest."""
     unknown = sorted({str(item.get("model")) for item in release.manifest.requirements} - MODELS.keys())
     if unknown:
@@ -253,10 +251,7 @@ def claimed(release: Release) -> list[Model]:
         if any(json.dumps(item) != json.dumps({k: v for k, v in one.items() if k in item}) for item, one in pairs):
             raise ValueError("not in the written form")
     except ValueError:
-        raise ReleaseError(
-            "the release claims a requirement with parameters that no model has.",
-            hint="Do not use it; ask the holder for it again.",
-        ) from None
+        raise ReleaseError.distrust("the release claims a requirement with parameters that no model has.") from None
     named = {name for model in models for name in model.on}
     bare = [c.name for c in release.statements if c.name not in named and c.role.needs_requirement]
     if bare:
@@ -267,7 +262,6 @@ def claimed(release: Release) -> list[Model]:
     return models
 
 
-SHOWN = 3
 NEAR = 1e-6
 """How far a stated figure may be from the one that is found: they are computed alike."""
 ALL = "all columns"
@@ -286,11 +280,10 @@ def demand_described(release: Release, *, just_opened: bool = False) -> list[str
         release.store.demand_closed()
     _demand_methods(release)
     for statement in release.statements:
-        if found := statement.misnamed():
-            raise ReleaseError(
-                f"column {statement.name!r}: the label {_listed(found)} does not match the values that it is "
-                "declared to cover.",
-                hint="Do not use it; ask the holder for it again.",
+        if found := statement.find_misnamed():
+            raise ReleaseError.distrust(
+                f"column {statement.name!r}: the label {list_names(found)} does not match the values that it is "
+                "declared to cover."
             )
     return unsure
 
@@ -319,24 +312,24 @@ def demand_claims(release: Release, found: Sequence[Verdict]) -> None:
     absent = [one for one in release.manifest.verdicts if one.model == LEFT_OUT]
     wrong = [one for one in absent if (one.column, one.achieved, release.suppressed > 0) != (ALL, None, True)]
     if len(absent) > 1 or wrong or [(v.model, v.column) for v in stated] != [(v.model, v.column) for v in found]:
-        raise _claimed("verdicts on requirements that it does not list")
+        raise _claim_error("verdicts on requirements that it does not list")
     for one, other in zip(stated, found, strict=True):
         grounds = one.basis in get_args(Basis) and (one.achieved is None) == (one.basis == "the original")
         unseen = one.achieved is None or other.basis == "the original" or not release.manifest.rows_are_people
         near = unseen or isclose(one.achieved or 0.0, other.achieved, rel_tol=NEAR, abs_tol=NEAR)
         if not (one.holds and grounds and near and one.required == other.required):
-            raise _claimed(f"a verdict on {one.model} of {one.column!r} that differs from its cells")
+            raise _claim_error(f"a verdict on {one.model} of {one.column!r} that differs from its cells")
 
 
 def demand_kept(claims: Sequence[Verdict]) -> None:
     """Refuse a manifest with claims that its cells refute; an estimate refutes nothing."""
     for claim in claims:
         if claim.holds is False and claim.basis == "the release alone":
-            raise _claimed(f"{claim.model} of {claim.column!r}, which its cells do not meet")
+            raise _claim_error(f"{claim.model} of {claim.column!r}, which its cells do not meet")
 
 
-def _claimed(what: str) -> ReleaseError:
-    return ReleaseError(f"the manifest states {what}.", hint="Do not use it; ask the holder for it again.")
+def _claim_error(what: str) -> ReleaseError:
+    return ReleaseError.distrust(f"the manifest states {what}.")
 
 
 def _demand_methods(release: Release) -> None:
@@ -349,7 +342,7 @@ def _demand_methods(release: Release) -> None:
                 hint="Install the version of noren that wrote it, or a newer one.",
             )
         if not set(one.on) <= set(release.columns):
-            raise _claimed("a method for columns that it does not have")
+            raise _claim_error("a method for columns that it does not have")
 
 
 def demand_signed(release: Release, signer: PublicKey | str | Path) -> None:
@@ -368,9 +361,8 @@ def other_nodes(release: Release, policy: Policy) -> list[Verdict]:
             continue
         found = _unlike(statement, known)
         if found:
-            text = (
-                f"{_listed(found)} of {statement.name!r} differ from the nodes of this name in the policy's hierarchy"
-            )
+            listed = list_names(found)
+            text = f"{listed} of {statement.name!r} differ from the nodes of this name in the policy's hierarchy"
             out.append(refute("published-nodes", statement.name, release.records, text, found=len(found)))
     return out
 
@@ -378,12 +370,7 @@ def other_nodes(release: Release, policy: Policy) -> list[Verdict]:
 def _unlike(statement: Statement, known: Hierarchy) -> list[str]:
     """Return generalised values that the hierarchy does not have; all values if it lacks some."""
     absent = known.missing(statement.domain.values)
-    return absent or statement.misnamed(known.restricted(statement.domain.values))
-
-
-def _listed(labels: list[str]) -> str:
-    shown = ", ".join(repr(label[:60]) for label in labels[:SHOWN])
-    return shown + (f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else "")
+    return absent or statement.find_misnamed(known.restrict_to(statement.domain.values))
 
 
 # ---------------------------------------------------------------------- rows of a person, noise of margins
@@ -398,7 +385,7 @@ def asked_rows(release: Release, policy: Policy) -> list[Verdict]:
     asked, said = policy.people.most_rows, release.manifest.most_rows
     if asked == said or release.manifest.rows_are_people:
         return []
-    text = f"the largest number of rows of one person differs: release {_said(said)}, policy {_said(asked)}"
+    text = f"the largest number of rows of one person differs: release {_rows_text(said)}, policy {_rows_text(asked)}"
     return [refute(MOST_ROWS, ALL, release.records, text, asked or 0, said or 0)]
 
 
@@ -421,7 +408,7 @@ def kept_rows(release: Release, policy: Policy, truth: Truth) -> list[Verdict]:
     return [Verdict(MOST_ROWS, ALL, float(most), float(found), holds, "the original", release.records, breaches, text)]
 
 
-def _said(most: int | None) -> str:
+def _rows_text(most: int | None) -> str:
     return "nothing" if most is None else str(most)
 
 

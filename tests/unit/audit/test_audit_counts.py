@@ -27,7 +27,7 @@ class CountingStore(MemoryStore):
     def batches(self, columns: Sequence[Statement]) -> Any:
         raise AssertionError("a row was read")
 
-    def counted(self, columns: Sequence[Statement]) -> tuple[dict[str, Cells], np.ndarray]:
+    def count_combinations(self, columns: Sequence[Statement]) -> tuple[dict[str, Cells], np.ndarray]:
         whole = {column.name: self._cells[column.name] for column in columns}
         numbers = np.stack([cells.distinct()[1] for cells in whole.values()], axis=1)
         _, first, times = np.unique(numbers, axis=0, return_index=True, return_counts=True)

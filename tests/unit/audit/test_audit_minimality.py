@@ -20,7 +20,7 @@ from tests.unit.audit.world import secret
 class OnlyTheFirst(FrequencyLDiversity):
     """No more than half of a class may have value 0; the other values are harmless, as in the paper's example."""
 
-    def judged(self, part, column, overall):
+    def judge_histograms(self, part, column, overall):
         of_first = np.bincount(part.owner[part.value == 0], part.mass[part.value == 0], minlength=len(part))
         share = of_first / part.n
         return 1 / np.maximum(share, 1e-9), share <= 0.5
@@ -64,7 +64,7 @@ def test_parts_lie_inside_classes() -> None:
     rng = np.random.default_rng(0)
     n = 600
     age, mine = rng.integers(0, 40, n), np.repeat(np.arange(20), 30)
-    column = nr.quasi_identifier().met("age", Domain(tuple(map(str, range(40))), "integer"))
+    column = nr.quasi_identifier().over("age", Domain(tuple(map(str, range(40))), "integer"))
     table = Records(n, {"age": column}, {"age": age})
     parts = parts_for_size(table, np.arange(n), mine, 5)
     assert all(len(set(mine[parts == part])) == 1 for part in np.unique(parts))
@@ -80,7 +80,7 @@ def test_parts_are_those_of_each_class_alone() -> None:
     rng = np.random.default_rng(1)
     n = 2_000
     domains = {"age": Domain(tuple(map(str, range(60))), "integer"), "town": Domain(tuple(f"t{i}" for i in range(9)))}
-    columns = {name: nr.quasi_identifier().met(name, domain) for name, domain in domains.items()}
+    columns = {name: nr.quasi_identifier().over(name, domain) for name, domain in domains.items()}
     table = Records(n, columns, {name: rng.integers(0, len(domain), n) for name, domain in domains.items()})
     mine = rng.permutation(np.repeat(np.arange(25), 80)) * 3
     who = np.flatnonzero(rng.random(n) < 0.9)

@@ -53,7 +53,7 @@ def secret(form: str, d: int, **more: Any) -> Statement:
 def drawn(name: str, design: Design, labels: Sequence[str] | None = None) -> Statement:
     """A column of sets over values that are called by their numbers."""
     domain = Domain(tuple(map(str, range(design.d))) if labels is None else tuple(labels))
-    return SetStatement(Column(role=Role.SENSITIVE).met(name, domain), design)
+    return SetStatement(Column(role=Role.SENSITIVE).over(name, domain), design)
 
 
 def of_values(*classes: str, d: int = 4, **more: Any) -> Release:

@@ -136,7 +136,9 @@ def test_a_search_among_some_groups_is_of_these() -> None:
 @pytest.mark.parametrize("given_priors", [None, {"flu": 0.75, "cold": 0.25}])
 def test_parts_remember_what_was_believed_because_of_all_records(given_priors: dict[str, float] | None) -> None:
     known = Knowledge.from_pairs([("flu", "fever"), ("cold", "cough")], priors=given_priors)
-    column = Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").met("signs", Domain(known.terms), knowledge=known)
+    column = Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").over(
+        "signs", Domain(known.terms), knowledge=known
+    )
     fever, cough = known.terms.index("fever"), known.terms.index("cough")
     cells = TermCells.from_entries(2, 4, np.arange(4), np.array([fever, fever, fever, cough]))
     records = Records(4, {}, {}, {"signs": TermRecords(column, cells)})
@@ -152,10 +154,10 @@ def test_parts_remember_what_was_believed_because_of_all_records(given_priors: d
 def test_the_room_of_a_decision_grows_with_records_and_widths_of_codes() -> None:
     """64 bytes of every record, and six times its codes: of one byte up to 256 values, of two beyond."""
     columns = {
-        name: Column(role=Role.QUASI_IDENTIFIER).met(name, Domain(tuple(map(str, range(d)))))
+        name: Column(role=Role.QUASI_IDENTIFIER).over(name, Domain(tuple(map(str, range(d)))))
         for name, d in (("a", 2), ("b", 256), ("c", 257))
     }
-    columns["free"] = Column(role=Role.PLAIN).met("free", None)
+    columns["free"] = Column(role=Role.PLAIN).over("free", None)
     profile: Any = SimpleNamespace(records=10)
 
     def room(*names: str) -> int:
@@ -169,7 +171,7 @@ def test_the_room_of_a_decision_grows_with_records_and_widths_of_codes() -> None
 
 def test_some_values_of_a_column_keep_their_order_distance_and_bins() -> None:
     apart = ((0.0, 1.0, 5.0), (1.0, 0.0, 4.0), (5.0, 4.0, 0.0))
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c")), distance=apart)
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c")), distance=apart)
     less, place = subdomain(column, np.array([True, False, True]))
     assert (less.domain.values, less.distance, place.tolist()) == (("a", "c"), ((0.0, 5.0), (5.0, 0.0)), [0, 0, 1])
     same, place = subdomain(column, np.array([True, True, True]))
@@ -177,7 +179,7 @@ def test_some_values_of_a_column_keep_their_order_distance_and_bins() -> None:
     assert place.tolist() == [0, 1, 2]
     bins = Domain(("[0, 10)", "[10, 20]", "(missing)"), edges=(0.0, 10.0, 20.0), source="bins")
     for kept, edges in (([True, True, False], (0.0, 10.0, 20.0)), ([True, False, True], None)):
-        less, _ = subdomain(Column(role=Role.SENSITIVE).met("age", bins), np.array(kept))
+        less, _ = subdomain(Column(role=Role.SENSITIVE).over("age", bins), np.array(kept))
         assert less.domain.edges == edges
 
 

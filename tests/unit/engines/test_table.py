@@ -87,7 +87,7 @@ def test_the_note_of_a_search_says_how_far_from_the_least_it_may_be(optimal, bou
 def test_numbers_are_numbers_again_only_where_what_made_them_texts_is_gone(
     values: tuple[str, ...], left: tuple[str, ...], kind: str
 ) -> None:
-    assert _kind(Column(role=Role.PLAIN).met("x", Domain(values)), left) == kind
+    assert _kind(Column(role=Role.PLAIN).over("x", Domain(values)), left) == kind
 
 
 def test_no_columns_beside_each_other_are_lines_of_nothing() -> None:

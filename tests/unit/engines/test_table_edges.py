@@ -37,7 +37,7 @@ def test_columns_are_read_as_codes_terms_or_texts() -> None:
     assert (list(everything.domains), list(everything.terms)) == (["row", "age", "town"], ["signs"])
     some = whole.reading(["town", "signs"], key="row")
     assert (list(some.domains), list(some.terms), list(some.open), some.key) == (["town"], ["signs"], [], "row")
-    free = replace(whole, columns={**whole.columns, "row": Column(role=Role.PLAIN).met("row", None)})
+    free = replace(whole, columns={**whole.columns, "row": Column(role=Role.PLAIN).over("row", None)})
     told = free.reading()
     assert (list(told.domains), list(told.terms), list(told.open)) == (["age", "town"], ["signs"], ["row"])
 
@@ -137,18 +137,18 @@ def test_a_value_that_one_person_has_is_kept() -> None:
 
 def test_a_hierarchy_of_fewer_values_is_that_of_those() -> None:
     tree = Hierarchy((("a", "b", "c"), ("X", "X", "Y"), ("*", "*", "*")))
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c")), hierarchy=tree)
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c")), hierarchy=tree)
     less, place = subdomain(column, np.array([False, True, True]))
     assert less.tree is not None
     assert (less.tree.leaves, place.tolist()) == (("b", "c"), [0, 0, 1])
-    plain, _ = subdomain(Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b"))), np.array([True, False]))
+    plain, _ = subdomain(Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b"))), np.array([True, False]))
     assert plain.tree is None
 
 
 def test_bins_that_all_stay_are_still_bins_with_or_without_what_is_missing() -> None:
     bins = Domain(("[0, 10)", "[10, 20]", "(missing)", "(other)"), edges=(0.0, 10.0, 20.0), source="bins")
     for kept, edges in (([True, True, False, False], bins.edges), ([True, True, True, False], bins.edges)):
-        less, _ = subdomain(Column(role=Role.SENSITIVE).met("age", bins), np.array(kept))
+        less, _ = subdomain(Column(role=Role.SENSITIVE).over("age", bins), np.array(kept))
         assert less.domain.edges == edges
 
 
@@ -166,5 +166,5 @@ def test_bins_that_all_stay_are_still_bins_with_or_without_what_is_missing() -> 
 def test_numbers_of_a_policy_are_numbers_again_unless_it_calls_them_texts(
     domain: Domain, declared: Any, left: tuple[str, ...], kind: str
 ) -> None:
-    column = Column(role=Role.PLAIN, kind=declared).met("x", domain)
+    column = Column(role=Role.PLAIN, kind=declared).over("x", domain)
     assert _kind(column, left) == kind

@@ -16,7 +16,7 @@ from noren.schema.roles import Role
 
 
 def facts(domain: Domain, hierarchy: Hierarchy | None = None) -> Column:
-    return Column(role=Role.QUASI_IDENTIFIER).met("q", domain, hierarchy=hierarchy)
+    return Column(role=Role.QUASI_IDENTIFIER).over("q", domain, hierarchy=hierarchy)
 
 
 def integers(*values: int) -> Domain:

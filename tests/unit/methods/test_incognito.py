@@ -34,11 +34,11 @@ def table_of(
     codes: dict[str, NDArray[np.int64]] = {}
     for name, (tree, cells) in quasi.items():
         codes[name] = np.array([tree.leaves.index(cell) for cell in cells])
-        columns[name] = Column(role=Role.QUASI_IDENTIFIER).met(name, Domain(tree.leaves), hierarchy=tree)
+        columns[name] = Column(role=Role.QUASI_IDENTIFIER).over(name, Domain(tree.leaves), hierarchy=tree)
     for name, cells in (sensitive or {}).items():
         values = tuple(sorted(set(cells)))
         codes[name] = np.array([values.index(cell) for cell in cells])
-        columns[name] = Column(role=Role.SENSITIVE).met(name, Domain(values), hierarchy=Hierarchy((values,)))
+        columns[name] = Column(role=Role.SENSITIVE).over(name, Domain(values), hierarchy=Hierarchy((values,)))
     return Records(len(next(iter(codes.values()))), columns, codes)
 
 
@@ -160,7 +160,7 @@ def test_products_of_domains_beyond_64_bits() -> None:
 def test_a_quasi_identifier_without_a_hierarchy_gets_one() -> None:
     codes = np.arange(40) % 40
     domain = Domain(tuple(str(value) for value in range(40)), "integer")
-    facts = Column(role=Role.QUASI_IDENTIFIER).met("age", domain)
+    facts = Column(role=Role.QUASI_IDENTIFIER).over("age", domain)
     found = best_full_domain(
         table := Records(40, {"age": facts}, {"age": codes}), compiled(table, [asked("k-anonymity", k=5)])
     )

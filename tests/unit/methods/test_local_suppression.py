@@ -27,7 +27,7 @@ def records_of(rows: np.ndarray) -> Records:
     columns, codes = {}, {}
     for j in range(rows.shape[1]):
         d = int(rows[:, j].max()) + 1
-        columns[f"q{j}"] = Column(role=Role.QUASI_IDENTIFIER).met(f"q{j}", Domain(tuple(f"v{v}" for v in range(d))))
+        columns[f"q{j}"] = Column(role=Role.QUASI_IDENTIFIER).over(f"q{j}", Domain(tuple(f"v{v}" for v in range(d))))
         codes[f"q{j}"] = rows[:, j]
     return Records(len(rows), columns, codes)
 

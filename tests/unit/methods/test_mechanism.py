@@ -30,7 +30,7 @@ def sight(people: pl.DataFrame, rows: pl.DataFrame, l: int = 2, t: float | None 
     table = prepare(people, nr.Policy(attributes=ROLES, require=[model], method="mondrian")).records
     age, ill = table.columns["age"], table.columns["ill"]
     nodes = Nodes.from_runs(age.d, [*age.domain.values, "*"], [*([(v, v + 1)] for v in range(age.d)), [(0, age.d)]])
-    shown = NodeStatement(age.met("age", age.domain, hierarchy=None), nodes)
+    shown = NodeStatement(age.over("age", age.domain, hierarchy=None), nodes)
     place = [age.domain.index.get(value, age.d) for value in rows["age"]]
     cells = {
         "age": CodeCells(len(nodes), np.array(place)),

@@ -38,9 +38,9 @@ def records_of(seed: int, n: int) -> Records:
     codes = {"x": np.argsort(np.argsort(numbers)), "c": rng.integers(0, 3, n), "t": rng.integers(0, 6, n)}
     codes["c"][:3], codes["t"][:6] = np.arange(3), np.arange(6)
     columns = {
-        "x": column.met("x", Domain(listed, "number")),
-        "c": column.met("c", Domain(("u", "v", "w"))),
-        "t": column.met("t", Domain(TOWNS.leaves), hierarchy=TOWNS),
+        "x": column.over("x", Domain(listed, "number")),
+        "c": column.over("c", Domain(("u", "v", "w"))),
+        "t": column.over("t", Domain(TOWNS.leaves), hierarchy=TOWNS),
     }
     return Records(n, columns, codes)
 
@@ -163,7 +163,7 @@ def test_what_it_cannot_do_is_said_before_any_data() -> None:
 # ---------------------------------------------------------------------- the form of cell
 
 
-COLUMN = Column(role=Role.QUASI_IDENTIFIER).met("x", None)
+COLUMN = Column(role=Role.QUASI_IDENTIFIER).over("x", None)
 
 
 def test_means_are_rounded_by_reach_and_checked_against_the_truth() -> None:

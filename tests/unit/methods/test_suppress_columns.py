@@ -147,7 +147,7 @@ def test_unknown_terms_count_for_the_prior_as_they_did_when_it_was_made(unknown:
     cells = made.release.cells(made.release.columns)
     bare = type(cells["signs"])(6, np.zeros(19, np.int64), np.zeros(0, np.int32))
     silenced = made.release.column("signs")
-    silenced = silenced.over(silenced.column.met("signs", Domain(known().terms)))
+    silenced = silenced.over(silenced.column.over("signs", Domain(known().terms)))
     columns = [silenced if one.name == "signs" else one for one in made.release.statements]
     manifest = made.release.manifest.model_copy(update={"columns": tuple(columns)})
     silent = nr.Release(manifest, MemoryStore(cells | {"signs": bare}))

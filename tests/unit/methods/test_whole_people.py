@@ -24,7 +24,7 @@ QUASI, SECRET = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 
 
 def column(name: str, values: list[str], role: Role, ranked: bool) -> Column:
-    return Column(role=role).met(name, Domain(tuple(values), "integer" if ranked else "string"))
+    return Column(role=role).over(name, Domain(tuple(values), "integer" if ranked else "string"))
 
 
 def records(people: list[int], age: list[int], town: list[int]) -> Records:

@@ -40,7 +40,7 @@ def test_leaves_lie_under_their_cells_and_all_are_drawn():
     nodes = Nodes.from_members(5, ["odd", "one", "last two"], [[0, 2, 4], [1], [3, 4]])
     cells = np.repeat([0, 1, 2], 200)
     column = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(tuple("abcde"))), cells, Recode(nodes, cells)
+        Column(role=Role.QUASI_IDENTIFIER).over("x", Domain(tuple("abcde"))), cells, Recode(nodes, cells)
     )
     drawn = random_leaves(column, np.ones(600, bool), random)
     assert [set(drawn[cells == node]) for node in range(3)] == [{0, 2, 4}, {1}, {3, 4}]
@@ -51,7 +51,7 @@ def test_a_group_gives_its_values_as_often_as_it_holds_them():
     random = np.random.default_rng(0)
     groups = GroupTable(2, 3, np.array([0, 1, 1]), np.array([2, 0, 1]), np.array([5, 1, 3]))
     cells = np.repeat([0, 1], [100, 4000])
-    column = GeneralColumn(Column(role=Role.SENSITIVE).met("x", Domain(tuple("abc"))), cells, Group(groups, cells))
+    column = GeneralColumn(Column(role=Role.SENSITIVE).over("x", Domain(tuple("abc"))), cells, Group(groups, cells))
     drawn = random_leaves(column, np.ones(4100, bool), random)
     assert set(drawn[:100]) == {2}
     assert set(drawn[100:]) == {0, 1}

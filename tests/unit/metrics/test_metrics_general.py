@@ -105,7 +105,7 @@ CHECKS = [
 def test_excess_of_one_class(counts, tau, l, holds, excess):  # noqa: E741
     truth = np.repeat(np.arange(len(counts)), counts)
     weights = np.ones(len(counts))
-    column = GeneralColumn(Column(role=Role.SENSITIVE).met("s", Domain(tuple("abcd")[: len(counts)])), truth)
+    column = GeneralColumn(Column(role=Role.SENSITIVE).over("s", Domain(tuple("abcd")[: len(counts)])), truth)
     table = GeneralTable({"s": column}, np.ones(len(truth), bool))
     if holds:
         assert excessive_protection(table, tau, l, "s", weights) == pytest.approx(excess, abs=1e-12)
@@ -167,7 +167,7 @@ def test_a_numeric_column_with_a_hierarchy_loses_by_leaves():
     tree = tree_of(Hierarchy((("10", "20", "40", "50"), ("low", "low", "high", "high"))))
     domain = Domain(("10", "20", "40", "50"), "integer")
     column = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("age", domain), np.arange(4), Recode(tree.nodes, tree.at[1])
+        Column(role=Role.QUASI_IDENTIFIER).over("age", domain), np.arange(4), Recode(tree.nodes, tree.at[1])
     )
     assert column.belongs_to_tree
     assert ncp_loss(GeneralTable({"age": column}, np.ones(4, bool))) == pytest.approx(1 / 3)
@@ -178,7 +178,7 @@ def test_entropy_counts_how_common_the_true_value_is():
     tree = tree_of(Hierarchy((("a", "b"),)))
     truth = np.array([0, 0, 0, 1])
     column = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(("a", "b"))),
+        Column(role=Role.QUASI_IDENTIFIER).over("x", Domain(("a", "b"))),
         truth,
         Recode(tree.nodes, np.array([2, 2, 0, 1])),
     )
@@ -189,7 +189,7 @@ def test_entropy_counts_how_common_the_true_value_is():
 
 def test_what_is_published_as_it_is_loses_nothing():
     codes = np.array([0, 1, 1])
-    column = GeneralColumn(Column(role=Role.SENSITIVE_QUASI_IDENTIFIER).met("x", Domain(("a", "b"))), codes)
+    column = GeneralColumn(Column(role=Role.SENSITIVE_QUASI_IDENTIFIER).over("x", Domain(("a", "b"))), codes)
     table = GeneralTable({"x": column}, np.ones(3, bool))
     found = {name: metric(table) for name, metric in GENERAL_METRICS.items()}
     assert found == {
@@ -205,7 +205,7 @@ def test_the_registry_says_which_way_is_better():
 
 
 def test_what_the_view_refuses():
-    column = GeneralColumn(Column(role=Role.PLAIN).met("x", Domain(("a",))), np.zeros(2, int))
+    column = GeneralColumn(Column(role=Role.PLAIN).over("x", Domain(("a",))), np.zeros(2, int))
     table = GeneralTable({"x": column}, np.ones(2, bool))
     with pytest.raises(QueryError, match="no quasi-identifier"):
         ncp_loss(table)

@@ -157,11 +157,11 @@ def view(keep: list[bool] | None = None, secret: bool = False) -> GeneralTable:
     """Four people of towns a, a, b, b; all publish "a or b"."""
     nodes = Nodes.from_members(3, ["ab", "c"], [(0, 1), (2,)])
     town = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c"))),
+        Column(role=Role.QUASI_IDENTIFIER).over("town", Domain(("a", "b", "c"))),
         np.array([0, 0, 1, 1]),
         Recode(nodes, np.zeros(4, int)),
     )
-    job = GeneralColumn(Column(role=Role.SENSITIVE).met("job", Domain(("x", "y"))), np.array([0, 1, 0, 1]))
+    job = GeneralColumn(Column(role=Role.SENSITIVE).over("job", Domain(("x", "y"))), np.array([0, 1, 0, 1]))
     columns = {"town": town} | ({"job": job} if secret else {})
     return GeneralTable(columns, np.array(keep or [True] * 4))
 
@@ -199,9 +199,9 @@ def test_each_query_asks_about_its_own_column():
 
 def test_how_many_values_a_query_asks_for():
     terms = cells(100, *([i, i + 1] for i in range(0, 50, 2)), [])
-    town = GeneralColumn(Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(tuple("abcdefgh"))), np.zeros(26, int))
+    town = GeneralColumn(Column(role=Role.QUASI_IDENTIFIER).over("town", Domain(tuple("abcdefgh"))), np.zeros(26, int))
     age = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("age", Domain(tuple("12345678"), "integer")), np.zeros(26, int)
+        Column(role=Role.QUASI_IDENTIFIER).over("age", Domain(tuple("12345678"), "integer")), np.zeros(26, int)
     )
     table = GeneralTable({"town": town, "age": age}, np.ones(26, bool))
     asked = term_workload(table, {"signs": terms}, dimensions=1, queries=300, selectivity=0.25)
@@ -229,7 +229,7 @@ def test_equal_seeds_give_equal_queries_and_only_quasi_identifiers_are_asked_for
 
 def test_intervals_stay_the_default_of_other_workloads():
     age = GeneralColumn(
-        Column(role=Role.QUASI_IDENTIFIER).met("age", Domain(tuple("12345678"), "integer")), np.zeros(3, int)
+        Column(role=Role.QUASI_IDENTIFIER).over("age", Domain(tuple("12345678"), "integer")), np.zeros(3, int)
     )
     table = GeneralTable({"age": age}, np.ones(3, bool))
     for intervals, most in ((True, 2), (False, 8)):
@@ -243,7 +243,7 @@ def test_the_error_of_a_release_without_loss_is_0():
     table = GeneralTable(
         {
             "town": GeneralColumn(
-                Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c"))), np.array([0, 0, 1, 2])
+                Column(role=Role.QUASI_IDENTIFIER).over("town", Domain(("a", "b", "c"))), np.array([0, 0, 1, 2])
             )
         },
         np.ones(4, bool),

@@ -13,7 +13,7 @@ from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TClosenes
 from noren.models import classes as room
 from noren.models.base import Check, Judgement
 from noren.models.classes import PeopleValues, key_columns, key_layout
-from noren.models.histograms import ClassTable, PeopleTable, summed
+from noren.models.histograms import ClassTable, PeopleTable, sum_entries
 from noren.ragged import ranges
 from noren.schema.roles import Role
 from noren.statements import CodeCells, GroupTable, OpenCells, SetCells, Statement
@@ -104,10 +104,10 @@ def test_entries_in_any_order_are_summed_by_class_and_value() -> None:
     n = np.array([2, 3, 1])
     for order in ([0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]):
         owner, value = np.array([0, 0, 2, 0])[order], np.array([1, 0, 1, 1])[order]
-        found = summed(n, owner, value, np.array([0.5, 1.0, 1.0, 0.25])[order], 2)
+        found = sum_entries(n, owner, value, np.array([0.5, 1.0, 1.0, 0.25])[order], 2)
         assert found.starts.tolist() == [0, 2, 2, 3]
         assert (found.value.tolist(), found.mass.tolist()) == ([0, 1, 1], [1.0, 0.75, 1.0])
-    nothing = summed(np.zeros(0, int), *(np.zeros(0, int),) * 2, np.zeros(0), 2)
+    nothing = sum_entries(np.zeros(0, int), *(np.zeros(0, int),) * 2, np.zeros(0), 2)
     assert (nothing.starts.tolist(), len(nothing.mass)) == ([0], 0)
 
 
@@ -127,7 +127,9 @@ def test_the_distribution_of_one_record_is_its_value() -> None:
     )
     assert alone.shares(3).tolist() == [0, 0, 1], "person 4 is the only one, whatever the number"
     assert (table.stray, alone.stray) == (0, 0)
-    assert TCloseness(on="x", t=0.1).judged(next(table.histograms()), column, table.shares(3))[0].tolist() == [0]
+    assert TCloseness(on="x", t=0.1).judge_histograms(next(table.histograms()), column, table.shares(3))[
+        0
+    ].tolist() == [0]
 
 
 def test_people_count_by_the_shares_of_their_rows_unless_holders_are_asked_for() -> None:

@@ -14,7 +14,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply, NorenError
 from noren.models import MODELS, Evidence, Model
-from noren.models.base import NAMED_COLUMNS, Judgement, searched
+from noren.models.base import NAMED_COLUMNS, Judgement, select_searchable
 from noren.models.belief import Belief
 from noren.models.semantic_diversity import LARGEST_SET, MOST_L
 from noren.schema.knowledge import Knowledge
@@ -176,15 +176,15 @@ def test_invariant_classes_hold_every_value_once(classes: tuple[str, ...], says:
 def test_six_columns_are_named_and_of_seven_five() -> None:
     model = model_of("distinct-l-diversity")
     names = [f"c{i}" for i in range(NAMED_COLUMNS + 1)]
-    assert "each of c0, c1, c2, c3, c4 and c5" in model.promised(names[:6], False).says
-    assert "each of c0, c1, c2, c3, c4 and 2 more columns" in model.promised(names, False).says
-    assert "each of" not in model.promised(names[:1], False).says
+    assert "each of c0, c1, c2, c3, c4 and c5" in model.promise_about(names[:6], False).says
+    assert "each of c0, c1, c2, c3, c4 and 2 more columns" in model.promise_about(names, False).says
+    assert "each of" not in model.promise_about(names[:1], False).says
 
 
 def test_methods_look_for_what_classes_and_sets_can_meet() -> None:
     every = [model_of(name) for name in ("k-anonymity", "belief", "mechanism")]
-    assert [one.model for one in searched(every)] == ["k-anonymity"]
-    assert [one.model for one in searched(every, choosing=True)] == ["k-anonymity", "mechanism"]
+    assert [one.model for one in select_searchable(every)] == ["k-anonymity"]
+    assert [one.model for one in select_searchable(every, choosing=True)] == ["k-anonymity", "mechanism"]
 
 
 SETS, CLASSES = "columns published as sets of possible values", "classes of records with equal quasi-identifiers"

@@ -15,7 +15,7 @@ from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Overall, SemanticDiversity, TauLDiversity, TCloseness
 from noren.models.base import Judgement
 from noren.models.classes import PeopleGroups, PeopleValues, _people_groups, key_columns, key_layout
-from noren.models.histograms import summed
+from noren.models.histograms import sum_entries
 from noren.models.semantic_diversity import FrontierCheck, frontier
 from noren.models.t_closeness import largest_move, tree_over
 from noren.schema.hierarchy import Hierarchy
@@ -160,10 +160,10 @@ def test_histograms_from_entries_in_any_order() -> None:
     owner, value = np.array([1, 0, 1, 0, 1]), np.array([2, 0, 0, 0, 2])
     mass = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     for order in (np.arange(5), np.array([4, 2, 0, 1, 3]), np.lexsort((value, owner))):
-        found = summed(np.array([6.0, 9.0]), owner[order], value[order], mass[order], 3)
+        found = sum_entries(np.array([6.0, 9.0]), owner[order], value[order], mass[order], 3)
         assert (found.starts.tolist(), found.value.tolist(), found.mass.tolist()) == ([0, 1, 3], [0, 0, 2], [6, 3, 6])
     none = np.zeros(0, np.int64)
-    assert summed(np.zeros(2), none, none, np.zeros(0), 3).starts.tolist() == [0, 0, 0]
+    assert sum_entries(np.zeros(2), none, none, np.zeros(0), 3).starts.tolist() == [0, 0, 0]
 
 
 GROUPS = GroupTable(2, D, np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]), np.array([2, 1, 1, 1]))

@@ -87,7 +87,7 @@ def test_two_classes_that_hold_may_be_put_together(name: str) -> None:
         owner, value = np.nonzero(some)
         starts = np.searchsorted(owner, np.arange(len(some) + 1))
         part = Histograms(some.sum(axis=1), starts, value, some[owner, value].astype(float))
-        return np.asarray(model.judged(part, column, overall)[1])
+        return np.asarray(model.judge_histograms(part, column, overall)[1])
 
     fine = holds(counts)
     both = fine[first] & fine[second]
@@ -139,7 +139,7 @@ def test_people_count_for_all_their_values_or_by_the_shares_of_their_rows(name: 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_promise_about_several_columns_is_about_each_unless_they_are_taken_together(name: str) -> None:
-    says = model_of(name).promised(("one", "two"), name in ("belief", "local-privacy")).says
+    says = model_of(name).promise_about(("one", "two"), name in ("belief", "local-privacy")).says
     assert ("one and two" in says) or name == "mechanism"
     assert ("each of one and two" in says) is not MODELS[name].together
 
@@ -150,7 +150,7 @@ def test_columns_are_judged_each_on_its_own_unless_they_are_taken_together(name:
     and shuffled rows are those of all columns."""
     world = WORLDS[form](5, np.random.default_rng(0))
     x: Any = world.columns["x"]
-    columns = {**world.columns, "y": replace(x, column=x.column.met("y", x.column.domain))}
+    columns = {**world.columns, "y": replace(x, column=x.column.over("y", x.column.domain))}
     overall = {**world.overall, **({"y": world.overall["x"]} if "x" in world.overall else {})}
     on = ("number", "text") if name == "k-anonymity" else ("x", "y")
     model = MODELS[name](on=on, **OPTIONS[name])

@@ -77,7 +77,7 @@ def test_a_mean_is_a_number_or_missing(mean: float) -> None:
     from noren.schema.domain import Domain
     from noren.schema.roles import Role
 
-    column = Column(role=Role.QUASI_IDENTIFIER).met("pay", Domain(("1", "2"), "integer"))
+    column = Column(role=Role.QUASI_IDENTIFIER).over("pay", Domain(("1", "2"), "integer"))
     assert MeanStatement.parse(column, {"means": [1.5, None], "decimals": 1}, None).kinds == 2  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="finite number"):
         MeanStatement.parse(column, {"means": [1.5, mean], "decimals": 1}, None)  # type: ignore[arg-type]
@@ -85,14 +85,16 @@ def test_a_mean_is_a_number_or_missing(mean: float) -> None:
 
 @pytest.mark.parametrize(("columns", "named"), [(("a",), "of a and"), (("a", "b"), "of each of a and b and")])
 def test_a_promise_about_one_column_names_it_alone(columns: tuple[str, ...], named: str) -> None:
-    says = nr.models.TCloseness(on=columns, t=0.1).promised(columns, True).says
+    says = nr.models.TCloseness(on=columns, t=0.1).promise_about(columns, True).says
     assert f"the overall distribution {named} sees" in says
 
 
 def test_who_is_looked_up_by_no_named_column_is_looked_up_by_all_that_find_people() -> None:
     alike = nr.models.KAnonymity(k=2)
-    assert "searches for a person by the columns by which people can be found finds" in alike.promised((), False).says
-    assert "searches for a person by age finds" in alike.promised(("age",), False).says
+    assert (
+        "searches for a person by the columns by which people can be found finds" in alike.promise_about((), False).says
+    )
+    assert "searches for a person by age finds" in alike.promise_about(("age",), False).says
 
 
 def test_those_who_are_missing_keep_as_many_values_as_expanded_rows_ask_for() -> None:

@@ -93,11 +93,11 @@ def test_sets_that_are_too_small_fall_short_whatever_their_distance() -> None:
 def test_a_design_that_may_tell_too_much_is_a_breach_for_everybody() -> None:
     """Sets that hold, of a design that may yet draw one whose member is believed too much."""
     sound = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (1, 3, 5)))
-    found = semantic(3, 2).believed(sound, 1 / 3, 0.4)
+    found = semantic(3, 2).with_belief(sound, 1 / 3, 0.4)
     assert (found.holds, found.breaches, found.records) == (False, 2, 2)
     assert "more than 0.4, where 0.3333 was asked" in found.statement
     one = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (0, 1, 4)))
-    assert semantic(3, 2).believed(one, 1 / 3, 0.4).breaches == 1
+    assert semantic(3, 2).with_belief(one, 1 / 3, 0.4).breaches == 1
 
 
 def test_no_records_prove_nothing() -> None:
@@ -477,7 +477,7 @@ def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_ow
     from noren.schema.roles import Role
     from noren.statements import MemberStatement, SetStatement
 
-    column = Column(role=Role.SENSITIVE, distance="ordinal").met("grade", Domain(("a", "b", "c"), source="policy"))
+    column = Column(role=Role.SENSITIVE, distance="ordinal").over("grade", Domain(("a", "b", "c"), source="policy"))
     model, design = SemanticDiversity(on="grade", l=2, d=1), DecoyDesign(d=3, eta=2)
     assert model.measuring(Evidence({"grade": SetStatement(column, design)}, {}, False)).column == "grade"
     with pytest.raises(ModelDoesNotApply):

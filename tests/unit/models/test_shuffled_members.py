@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from noren.designs.decoys import DecoyDesign
-from noren.models.set_check import _alike, partnered
+from noren.models.set_check import _alike, count_compatible
 from noren.statements import CodeCells
 from tests.statements import exact_column, member_column
 
@@ -35,4 +35,4 @@ def test_the_largest_set_of_values_two_apart_that_everyone_belongs_to(
     values: list[int], enough: int, found: int
 ) -> None:
     apart = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) >= 2
-    assert partnered(values, apart, enough) == found
+    assert count_compatible(values, apart, enough) == found

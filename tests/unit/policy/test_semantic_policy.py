@@ -378,7 +378,7 @@ def apart(l: int, d: int, most: float | None) -> SemanticDiversity:  # noqa: E74
 
 
 def decided(F: int, model: SemanticDiversity) -> tuple[SemanticDesign, list[str]]:
-    column = sensitive(distance="ordinal").met("x", Domain(tuple(f"{i:03}" for i in range(F))))
+    column = sensitive(distance="ordinal").over("x", Domain(tuple(f"{i:03}" for i in range(F))))
     found, notes = decide_semantic(column, np.ones(F, np.int64), [model], "best", False)
     assert isinstance(found, SemanticDesign)
     return found, notes

@@ -85,18 +85,18 @@ def test_columns_that_were_counted_together_are_read_from_their_table(monkeypatc
 
 def test_counts_come_with_what_their_numbers_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = SETS | {"counts_2_4": counted([0, 1], [1, 0], [5, 2])}
-    cells, rows = opened(monkeypatch, tables, 7, [(2, 4)]).counted([COLUMNS[1], COLUMNS[3]])
+    cells, rows = opened(monkeypatch, tables, 7, [(2, 4)]).count_combinations([COLUMNS[1], COLUMNS[3]])
     assert rows.tolist() == [5, 2]
     shown = {name: COLUMNS[place].to_arrow(cells[name]).to_pylist() for name, place in (("ill", 1), ("job", 3))}
     assert shown == {"ill": [["0", "1"], ["2", "3"]], "job": [["1", "2"], ["0", "2"]]}
     with pytest.raises(ReleaseError, match="its tables of counts do not belong to its rows"):
-        opened(monkeypatch, tables, 8, [(2, 4)]).counted([COLUMNS[1], COLUMNS[3]])
+        opened(monkeypatch, tables, 8, [(2, 4)]).count_combinations([COLUMNS[1], COLUMNS[3]])
 
 
 def test_rows_that_the_base_counts_itself_need_no_second_count(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped = counted([1], [1], [3]).append_column("town", pa.array(["2"]))
     store = opened(monkeypatch, SETS | {"cells": grouped}, rows=99)
-    cells, rows = store.counted([COLUMNS[0], COLUMNS[1], COLUMNS[3]])
+    cells, rows = store.count_combinations([COLUMNS[0], COLUMNS[1], COLUMNS[3]])
     assert rows.tolist() == [3]
     assert COLUMNS[0].to_arrow(cells["town"]).to_pylist() == ["2"]
 
@@ -114,7 +114,7 @@ def test_a_release_without_rows_has_no_combinations(monkeypatch: pytest.MonkeyPa
             yield from found or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
     monkeypatch.setattr("noren.release.database.store.PostgresSource", lambda address: Streamed(held | {"cells": none}))
-    cells, rows = DatabaseStore(ADDRESS, COLUMNS).counted([COLUMNS[1], COLUMNS[3]])
+    cells, rows = DatabaseStore(ADDRESS, COLUMNS).count_combinations([COLUMNS[1], COLUMNS[3]])
     assert (len(cells["ill"]), len(cells["job"]), rows.tolist()) == (0, 0, [])
 
 
@@ -128,7 +128,7 @@ def test_numbers_with_a_gap_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_tables_that_such_a_release_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noren.release.database.store.PostgresSource", lambda address: Base({}))
-    found = DatabaseStore(ADDRESS, [*COLUMNS, group_column("pay", 3)], [(2, 4)]).described
+    found = DatabaseStore(ADDRESS, [*COLUMNS, group_column("pay", 3)], [(2, 4)]).described_tables
     names = {"town", "ill", "age", "job", "pay"}
     numbers = {name: {"id", "value", "interval"} for name in ("sets_2", "nodes_3", "sets_4")}
     assert found == numbers | {

@@ -28,7 +28,7 @@ class Held(DatabaseStore):
 
 @pytest.mark.parametrize("ids", [[0, 2], [-1, 0], [None, 1], [5, 5]])
 def test_a_number_without_a_meaning_is_refused(ids: list[Any]) -> None:
-    statement = ExactStatement(Column(role=Role.PLAIN).met("ill", Domain(("flu", "cold"))))
+    statement = ExactStatement(Column(role=Role.PLAIN).over("ill", Domain(("flu", "cold"))))
     good = Held()._cells(pa.record_batch({"ill": pa.array([0, 1, 1], pa.int32())}), [statement])
     assert good["ill"].data.tolist() == [1, 0, 0]  # type: ignore[attr-defined]
     with pytest.raises(ReleaseError, match="a number without a meaning"):

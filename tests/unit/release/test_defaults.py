@@ -73,7 +73,7 @@ def test_every_default_is_here() -> None:
 
 
 def tally(rows: int, *, sets: int = 3) -> tuple[SetTally, SetCells]:
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c", "d")))
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c", "d")))
     every = SetCells.from_codes(4, np.array([[0, 1], [1, 2], [2, 3]])[:sets])
     cells = every.take(np.arange(rows) % sets)
     return SetTally.of([SetStatement(column, DecoyDesign(d=4, eta=2))], [{"ill": cells}]), cells
@@ -90,7 +90,7 @@ def test_sets_are_kept_once_where_records_are_many_beside_them(sets: int, monkey
         assert isinstance(column, SetStatement)
         assert (column.sets, column.side) == ((sets, "sets") if rows == least else (None, None))
         if rows == least:
-            written = found.written({"ill": cells})["ill"]
+            written = found.renumber_sets({"ill": cells})["ill"]
             assert (written.data == cells.data).all()  # type: ignore[attr-defined]
             assert written.ids.tolist() == (np.arange(rows) % sets).tolist()  # type: ignore[attr-defined]
             assert column.held is not None
@@ -100,20 +100,20 @@ def test_sets_are_kept_once_where_records_are_many_beside_them(sets: int, monkey
 def test_what_is_expected_is_taken_back_where_it_did_not_occur(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(set_tally, "LEAST_ROWS", 10)
     monkeypatch.setattr(set_tally, "ROWS_PER_SET", 8)
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c", "d")))
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c", "d")))
     statement = SetStatement(column, DecoyDesign(d=4, eta=2))
     for rows, kept in ((47, None), (48, 6)):
         (found,) = SetTally.expecting([statement], rows).columns()
         assert found.sets == kept  # type: ignore[attr-defined]
     seen = np.array([True, False, False, True, False, False])
-    (less,) = SetTally.expecting([statement], 48).narrowed({"ill": seen}).columns()
+    (less,) = SetTally.expecting([statement], 48).narrow_to({"ill": seen}).columns()
     assert less.held.codes(2).tolist() == [[0, 1], [1, 2]]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("d", "least"), [(4, 10_000), (51, 8 * 1275)])
 def test_from_so_many_rows_sets_are_kept_once(d: int, least: int) -> None:
     """Six sets of two out of four values, 1,275 out of 51: ten thousand rows at least, and eight for every set."""
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(tuple(map(str, range(d)))))
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(tuple(map(str, range(d)))))
     for rows, kept in ((least - 1, None), (least, d * (d - 1) // 2)):
         (found,) = SetTally.expecting([SetStatement(column, DecoyDesign(d=d, eta=2))], rows).columns()
         assert found.sets == kept  # type: ignore[attr-defined]
@@ -125,8 +125,8 @@ def test_a_set_that_the_design_does_not_draw_is_never_written(monkeypatch: pytes
     found, _ = tally(12)
     found.columns()
     with pytest.raises(NorenError, match="a set that its design does not draw"):
-        found.written({"ill": SetCells(4, np.array([0b0111], np.uint8))})
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c", "d")))
+        found.renumber_sets({"ill": SetCells(4, np.array([0b0111], np.uint8))})
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c", "d")))
     strange = SetTally.of(
         [SetStatement(column, DecoyDesign(d=4, eta=2))], [{"ill": SetCells(4, np.array([0b0111] * 12, np.uint8))}]
     )
@@ -145,7 +145,7 @@ def test_columns_of_other_forms_are_written_as_they_are(monkeypatch: pytest.Monk
     town, ill, other = found.columns()
     assert town is columns[0]
     assert (ill.sets, other.sets) == (2, None)  # type: ignore[attr-defined]
-    assert found.written(batch)["town"] is batch["town"]
+    assert found.renumber_sets(batch)["town"] is batch["town"]
 
 
 def test_no_rows_hold_no_strange_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_no_rows_hold_no_strange_set(monkeypatch: pytest.MonkeyPatch) -> None:
     found = SetTally.of([set_column("ill", 2)], [{"ill": both}])
     (column,) = found.columns()
     assert column.sets == 1  # type: ignore[attr-defined]
-    assert len(found.written({"ill": both.take(slice(0, 0))})["ill"]) == 0
+    assert len(found.renumber_sets({"ill": both.take(slice(0, 0))})["ill"]) == 0
 
 
 # ---------------------------------------------------------------- answers

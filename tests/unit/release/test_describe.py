@@ -15,7 +15,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.designs.inversion import Groups
 from noren.designs.pram import PramDesign
 from noren.errors import QueryError
-from noren.release.describe import needed, noise, standard
+from noren.release.describe import noise, records_needed, standard
 
 
 def table(n: int, d: int = 8) -> pl.DataFrame:
@@ -49,7 +49,7 @@ def test_the_width_foretold_of_a_share_is_the_one_found():
 
 def test_regressions_that_lack_records_are_foretold():
     few = nr.anonymize(table(150, 16), policy(16, l=4))
-    assert needed(few.designs["job"]) > 150
+    assert records_needed(few.designs["job"]) > 150
     assert "regress on these levels will mostly be refused, because it needs more records: job" in few.describe()
     with pytest.raises(QueryError):
         few.regress("y ~ C(job)")

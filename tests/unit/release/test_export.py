@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, NorenError, QueryError
-from noren.release.export import FORMS, SUFFIXES, _guarded, _short, export, wide, workbook
+from noren.release.export import FORMS, SUFFIXES, _guard_frame, _short, export, wide, workbook
 from tests.unit.release.test_answers_edges import with_terms
 
 
@@ -65,7 +65,7 @@ def test_wide_knows_every_kind_of_value(values):
     names = made.columns[: made.columns.index("x=2")]
     assert len(names) == 4
     assert made.select(pl.sum_horizontal(names)).to_series().to_list() == [2] * 80
-    typed = released.column("x").domain.typed()
+    typed = released.column("x").domain.typed_values()
     for name, value in zip(names, typed, strict=True):
         told = [value in cell for cell in released.frame()["x"].to_list()]
         assert made[name].cast(bool).to_list() == told
@@ -199,7 +199,7 @@ def test_two_columns_may_come_to_one_name() -> None:
 
 
 def test_lists_are_joined_and_formulas_are_guarded() -> None:
-    found = _guarded(pl.DataFrame({"=s": [["a", "b"], []], "t": ["=1", "x"]}))
+    found = _guard_frame(pl.DataFrame({"=s": [["a", "b"], []], "t": ["=1", "x"]}))
     assert found.to_dict(as_series=False) == {"'=s": ["a;b", ""], "t": ["'=1", "x"]}
 
 

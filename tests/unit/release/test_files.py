@@ -115,7 +115,7 @@ def test_a_column_that_was_read_is_kept() -> None:
 
 def test_side_tables_stand_by_kind_and_number() -> None:
     groups = [replace(group_column(f"g{number}", 2), number=number) for number in (10, 2, 1)]
-    drawn = set_column("s", 4).numbered(SetCells.from_codes(4, np.array([[0, 1]])))
+    drawn = set_column("s", 4).with_table(SetCells.from_codes(4, np.array([[0, 1]])))
     found = sides([drawn, *groups, exact_column("a", 2)])
     assert list(found) == ["groups-1", "groups-2", "groups-10", "sets"]
 
@@ -190,7 +190,7 @@ def test_the_writer_of_a_file_has_a_short_name(
 
 @pytest.mark.parametrize(("names", "text"), [("abc", "'a', 'b', 'c'"), ("abcd", "'a', 'b', 'c' and 1 more")])
 def test_three_strange_names_are_listed(names: str, text: str) -> None:
-    assert closed._listed(names) == text
+    assert closed.list_names(names) == text
 
 
 # ---------------------------------------------------------------- other forms

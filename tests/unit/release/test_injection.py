@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import noren as nr
 from noren.cli.main import main
 from noren.release.package import checksum
-from noren.statements.texts import guarded, guarded_text, unguarded
+from noren.statements.texts import guard_formulas, guard_text, unguard_formulas
 
 EVIL = ("=cmd()|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=2", "\n=3", "'quoted", "''=x", "＝4")
 HARMLESS = ("-5", "+3.5", "-1e-07", "plain", "a=b", "[-5, 3)", "(other)")
@@ -35,15 +35,15 @@ def runs(cell: str) -> bool:
 
 @given(st.text())
 def test_every_text_comes_back_and_none_runs(text):
-    told = guarded_text(text)
+    told = guard_text(text)
     assert not runs(told)
-    assert unguarded(pa.array([told]))[0].as_py() == text
+    assert unguard_formulas(pa.array([told]))[0].as_py() == text
 
 
 def test_what_is_harmless_stays_as_it_is():
-    assert guarded(pa.array(HARMLESS)).to_pylist() == list(HARMLESS)
-    assert guarded(pa.array([None, "", "=1"])).to_pylist() == [None, "", "'=1"]
-    assert guarded(pa.array([-5])).to_pylist() == [-5]
+    assert guard_formulas(pa.array(HARMLESS)).to_pylist() == list(HARMLESS)
+    assert guard_formulas(pa.array([None, "", "=1"])).to_pylist() == [None, "", "'=1"]
+    assert guard_formulas(pa.array([-5])).to_pylist() == [-5]
 
 
 def table(n: int = 40) -> pa.Table:

@@ -27,7 +27,7 @@ from noren.release.manifest import (
 from noren.release.readme import _meaning
 from noren.release.release import free_name
 from noren.release.statistics import _title
-from noren.release.store import are_known, listed, sides
+from noren.release.store import are_known, list_files, sides
 
 JUST = 1e-9
 PEOPLE = pl.DataFrame(
@@ -310,11 +310,11 @@ def test_a_resource_lists_its_files_once() -> None:
 
     one, two = "data-00000.parquet", "data-00001.parquet"
     several = {"path": [one, two], "parts": [entry(one), entry(two)]}
-    assert [name for name, _, _ in listed(several)] == [one, two]
-    assert listed(entry("data.csv")) == [("data.csv", 3, "sha256:0")]
+    assert [name for name, _, _ in list_files(several)] == [one, two]
+    assert list_files(entry("data.csv")) == [("data.csv", 3, "sha256:0")]
     for wrong in ({"parts": []}, {"path": [two, one]}, {"path": [one]}):
         with pytest.raises(ValueError, match="two lists of files"):
-            listed(several | wrong)
+            list_files(several | wrong)
     assert are_known(several)
     assert are_known(entry("data.parquet"))
     assert not are_known(entry("other.parquet"))

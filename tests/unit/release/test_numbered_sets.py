@@ -332,7 +332,7 @@ def test_numbered_sets_say_what_sets_say(d: int, eta: int) -> None:
     np.testing.assert_array_equal(cells.codes(eta), codes)
     np.testing.assert_array_equal(cells.contains(truth), plain.contains(truth))
     np.testing.assert_array_equal(cells.inclusions(), plain.inclusions())
-    for sets, counts in (cells.counted(), plain.counted()):
+    for sets, counts in (cells.count_sets(), plain.count_sets()):
         found = dict(zip(map(tuple, sets.codes(eta).tolist()), counts.tolist(), strict=True))
         assert found == {row: int((codes == row).all(axis=1).sum()) for row in map(tuple, codes.tolist())}
     distinct, ids = cells.distinct()
@@ -340,12 +340,12 @@ def test_numbered_sets_say_what_sets_say(d: int, eta: int) -> None:
     halves = [cells.take(slice(0, 100)), cells.take(np.arange(100, 300))]
     for parts in (halves, [plain.take(slice(0, 100)), halves[1]], [halves[0], plain.take(slice(100, 300))]):
         np.testing.assert_array_equal(type(parts[0]).concat(parts).data, plain.data)
-    np.testing.assert_array_equal(cells.unpacked(cells.packed()).data, plain.data)
+    np.testing.assert_array_equal(cells.unpack(cells.pack()).data, plain.data)
 
 
 def test_a_set_of_another_size_is_never_written(made: nr.Release) -> None:
     tally = set_tally.SetTally(made.statements)
     batch = next(iter(made.batches()))
-    tally.numbered({**batch, "age": SetCells(9, np.full(len(batch["age"]), 3, np.uint16))})
+    tally.number_sets({**batch, "age": SetCells(9, np.full(len(batch["age"]), 3, np.uint16))})
     with pytest.raises(nr.errors.NorenError, match="holds a set that its design does not draw"):
         tally.columns()

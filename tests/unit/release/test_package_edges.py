@@ -21,7 +21,7 @@ from noren.release.package import (
     _standard,
     _text,
     aside,
-    described,
+    describe_package,
     manifest_digest,
     refuse_existing,
     write_cells,
@@ -107,7 +107,7 @@ def test_numbers_of_groups_refer_to_their_table(tmp_path: Path) -> None:
     )
     for name in ("data", "groups-1", "knowledge-1"):
         (tmp_path / f"{name}.parquet").touch()
-    data, groups, knowledge = described(tmp_path, tmp_path / "data.parquet", manifest)["resources"]
+    data, groups, knowledge = describe_package(tmp_path, tmp_path / "data.parquet", manifest)["resources"]
     assert [field["name"] for field in data["schema"]["fields"]] == ["town", "pay_group", "signs"]
     assert data["schema"]["foreignKeys"] == [
         {"fields": ["pay_group"], "reference": {"resource": "groups-1", "fields": ["group"]}}
@@ -115,7 +115,7 @@ def test_numbers_of_groups_refer_to_their_table(tmp_path: Path) -> None:
     assert groups["title"] == "Which values of pay each group holds"
     assert knowledge["title"] == "What links the terms of signs to labels"
     alone = manifest.model_copy(update={"columns": columns[:1]})
-    (data,) = described(tmp_path, tmp_path / "data.parquet", alone)["resources"]
+    (data,) = describe_package(tmp_path, tmp_path / "data.parquet", alone)["resources"]
     assert "foreignKeys" not in data["schema"]
 
 

@@ -24,7 +24,7 @@ from noren.schema.roles import Role
 from noren.statements import CodeCells, ExactStatement
 from noren.statements.batch import PERSON
 
-JOB = ExactStatement(Column(role=Role.SENSITIVE).met("job", Domain(("cook", "clerk"))))
+JOB = ExactStatement(Column(role=Role.SENSITIVE).over("job", Domain(("cook", "clerk"))))
 
 
 class Store:
@@ -41,7 +41,7 @@ class Counted(Store):
     def __init__(self, *rows: int) -> None:
         self.rows = rows
 
-    def counted(self, columns: Any) -> Any:
+    def count_combinations(self, columns: Any) -> Any:
         return {"job": CodeCells(2, np.array([1, 0]))}, np.array(self.rows)
 
 
@@ -62,11 +62,11 @@ def test_rows_are_those_that_the_manifest_says() -> None:
 
 
 def test_counted_rows_are_as_good_as_rows() -> None:
-    found = Published([JOB], Counted(2, 1), 3).gathered(["job"])["job"]
+    found = Published([JOB], Counted(2, 1), 3).gather_cells(["job"])["job"]
     assert found.data.tolist() == [1, 1, 0]  # type: ignore[attr-defined]
     with pytest.raises(ReleaseError, match="the data hold 5 rows, the manifest says 3"):
-        Published([JOB], Counted(2, 3), 3).gathered(["job"])
-    plain = Published([JOB], Store(), 3).gathered(["job"])["job"]
+        Published([JOB], Counted(2, 3), 3).gather_cells(["job"])
+    plain = Published([JOB], Store(), 3).gather_cells(["job"])["job"]
     assert plain.data.tolist() == [0, 1, 1]  # type: ignore[attr-defined]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.release.manifest import Manifest, PublishedMargin, VerdictEntry
-from noren.release.readme import SIGNED, UNSIGNED, _commands, _told, code, readme
+from noren.release.readme import SIGNED, UNSIGNED, _commands, _design_words, code, readme
 from noren.statements import SetCells, Statement
 from tests.statements import exact_column, group_column, node_column, open_column, set_column
 
@@ -37,7 +37,7 @@ SENTENCES = {
     "title": "# `Our town`\n",
 }
 EXACT, DRAWN = exact_column("w", 3), set_column("ill", 4, DecoyDesign(d=4, eta=2))
-NUMBERED = DRAWN.numbered(SetCells.from_codes(4, np.array([[0, 1], [1, 2]])))
+NUMBERED = DRAWN.with_table(SetCells.from_codes(4, np.array([[0, 1], [1, 2]])))
 FAKES = replace(group_column("g", 3), counterfeits={0: 2, 2: 1})
 ALWAYS = {"no title", "no verdict", "unsigned"}
 
@@ -87,9 +87,10 @@ def test_a_page_has_the_sentences_that_are_true(
 def test_what_designs_tell_is_said_of_those_that_tell_something() -> None:
     prior = DecoyDesign(d=4, eta=2, p=0.5, prior="data")
     assert (
-        _told([EXACT, set_column("ill", 4, prior)]) == f"What the published parameters tell: `ill`: {prior.tells}.\n\n"
+        _design_words([EXACT, set_column("ill", 4, prior)])
+        == f"What the published parameters tell: `ill`: {prior.tells}.\n\n"
     )
-    assert _told([EXACT, DRAWN]) == ""
+    assert _design_words([EXACT, DRAWN]) == ""
 
 
 @pytest.mark.parametrize(

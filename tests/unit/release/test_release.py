@@ -180,7 +180,7 @@ def test_sets_are_lists_in_domain_order(strange: Release) -> None:
     frame = strange.frame()
     for name in PROTECTED:
         entry = strange.column(name)
-        places = {value: place for place, value in enumerate(entry.domain.typed())}
+        places = {value: place for place, value in enumerate(entry.domain.typed_values())}
         codes = np.array([[places[value] for value in cell] for cell in frame[name].to_list()])
         assert codes.shape == (N, entry.design.eta)
         assert (np.diff(codes, axis=1) > 0).all(), name
@@ -228,10 +228,10 @@ def alice() -> Release:
     }
     design = DecoyDesign(d=3, eta=2)
     columns = [
-        SetStatement(Column(role=Role.SENSITIVE).met(name, Domain(values, kind)), design)
+        SetStatement(Column(role=Role.SENSITIVE).over(name, Domain(values, kind)), design)
         for name, (kind, values, _) in domains.items()
     ]
-    record = ExactStatement(Column(role=Role.PLAIN).met("record", Domain(("first",))))
+    record = ExactStatement(Column(role=Role.PLAIN).over("record", Domain(("first",))))
     cells = {name: SetCells.from_codes(3, np.array([members])) for name, (_, _, members) in domains.items()}
     manifest = Manifest(
         noren="0", records=1, columns=(*columns, record), requirements=(), methods=(), randomness="fresh", verdicts=()

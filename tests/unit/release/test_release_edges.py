@@ -212,4 +212,4 @@ def test_tests_of_several_rows_of_a_person_say_so(plain: nr.Release) -> None:
 
 def test_what_was_worked_out_is_worked_out_once(plain: nr.Release) -> None:
     store, made = KeptStore(plain.store), iter(range(3))
-    assert [store.remembered(what, lambda: next(made)) for what in ("a", "a", "b", "a", "b")] == [0, 0, 1, 0, 1]
+    assert [store.remember(what, lambda: next(made)) for what in ("a", "a", "b", "a", "b")] == [0, 0, 1, 0, 1]

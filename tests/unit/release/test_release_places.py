@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, ReleaseError
-from noren.release.package import staged
+from noren.release.package import stage_release
 from noren.sources.place import Place, Upload, place_of
 from tests.contracts.test_engines import CASES, table
 from tests.s3 import KEYS, Store, running
@@ -96,7 +96,7 @@ def test_what_the_store_refuses_leaves_nothing(name: str, store: Store) -> None:
 
 def interrupted(target: Place) -> None:
     """A run that has written some data and is ended."""
-    with staged(target) as there:
+    with stage_release(target) as there:
         assert isinstance(there.cells, Place)
         with (there.cells / "1-data-00000.parquet").sink() as sink:
             sink.write(b"x")
@@ -105,7 +105,7 @@ def interrupted(target: Place) -> None:
 
 def overtaken(target: Place) -> None:
     """A run during which somebody else writes to the target."""
-    with staged(target) as there:
+    with stage_release(target) as there:
         (there.work / "datapackage.json").write_text("{}")
         target.mkdir()
         with (target / "theirs").sink() as sink:

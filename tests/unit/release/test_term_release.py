@@ -23,7 +23,7 @@ from noren.release.store import MemoryStore
 from noren.schema.knowledge import knowledge_rows as rows
 from noren.statements import TermCells
 from noren.workflow.anonymize import run
-from noren.workflow.verify import check, claimed
+from noren.workflow.verify import check, read_claims
 from tests.oracles.terms import World
 from tests.unit.term_world import CLOSE, DIVERSE, WORLD, N, known, policy, table
 
@@ -215,7 +215,7 @@ def test_another_knowledge_table_hides_nothing_from_who_has_the_true_one(
     forged = signed(release)
     with pytest.raises(nr.errors.ReleaseError, match="a verdict on qs-diversity"):
         nr.verify(forged)
-    (found,) = check(forged, claimed(forged))
+    (found,) = check(forged, read_claims(forged))
     block = json.loads((release / "datapackage.json").read_text())
     block["noren"]["verdicts"][0].update(required=found.required, achieved=found.achieved)
     (release / "datapackage.json").write_text(json.dumps(block, ensure_ascii=False, indent=1) + "\n")

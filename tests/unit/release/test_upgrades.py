@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noren.release.manifest import FORMAT, known_format, upgraded
+from noren.release.manifest import FORMAT, known_format, upgrade_manifest
 
 
 def first(*forms: str, layout: str | None = "sets", method: Any = None) -> dict[str, Any]:
@@ -24,12 +24,12 @@ def test_formats_up_to_the_present_one_are_known(number: int, known: bool) -> No
 
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_what_needs_no_change_gets_the_next_number(number: int) -> None:
-    assert upgraded({"format": number, "columns": [{"form": "exact"}]}) == {
+    assert upgrade_manifest({"format": number, "columns": [{"form": "exact"}]}) == {
         "format": 5,
         "columns": [{"form": "exact"}],
     }
-    assert upgraded({"format": 5, "columns": []}) == {"format": 5, "columns": []}
-    assert upgraded({"format": 9}) == {"format": 9}
+    assert upgrade_manifest({"format": 5, "columns": []}) == {"format": 5, "columns": []}
+    assert upgrade_manifest({"format": 9}) == {"format": 9}
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_what_needs_no_change_gets_the_next_number(number: int) -> None:
 def test_a_field_of_a_later_format_is_refused(number: int, field: str) -> None:
     block = {"format": number, "columns": [{"form": "exact"}, {"form": "node", field: 1}]}
     with pytest.raises(ValueError, match="a field of a later format"):
-        upgraded(block)
-    assert field == "sets" or upgraded(block | {"format": 3})["format"] == 5
+        upgrade_manifest(block)
+    assert field == "sets" or upgrade_manifest(block | {"format": 3})["format"] == 5
 
 
 def test_the_first_format_had_a_layout_and_one_method() -> None:
-    found = upgraded(first("value", "group", "group", "exact", layout="general"))
+    found = upgrade_manifest(first("value", "group", "group", "exact", layout="general"))
     assert found["methods"] == [{"name": "decoys"}]
     assert [*found["columns"]] == [
         {"form": "exact"},
@@ -55,7 +55,7 @@ def test_the_first_format_had_a_layout_and_one_method() -> None:
     assert "layout" not in found
     assert "method" not in found
     with pytest.raises(ValueError, match="more fields than its name"):
-        upgraded(first("set", method={"name": "decoys", "k": 2}))
+        upgrade_manifest(first("set", method={"name": "decoys", "k": 2}))
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_the_first_format_had_a_layout_and_one_method() -> None:
 )
 def test_a_layout_has_its_forms(layout: str | None, forms: list[str], fits: bool) -> None:
     if fits:
-        assert upgraded(first(*forms, layout=layout))["format"] == 5
+        assert upgrade_manifest(first(*forms, layout=layout))["format"] == 5
     else:
         with pytest.raises(ValueError, match="the layout does not fit"):
-            upgraded(first(*forms, layout=layout))
+            upgrade_manifest(first(*forms, layout=layout))
 
 
 def test_the_first_format_passes_through_all_others() -> None:
@@ -89,4 +89,4 @@ def test_the_first_format_passes_through_all_others() -> None:
         block = first("set")
         block["columns"][0][field] = 1
         with pytest.raises(ValueError, match="a field of a later format"):
-            upgraded(block)
+            upgrade_manifest(block)

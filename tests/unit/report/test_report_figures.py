@@ -290,12 +290,12 @@ def test_every_model_is_put_in_plain_words(model: str, sets: bool) -> None:
         MODELS[model].model_validate({"model": model, **({"on": on} if on else {}), **parameters})
         for parameters in (given, {name: OTHER.get(name, value) for name, value in given.items()})
     )
-    promise = made.promised(on, sets)
+    promise = made.promise_about(on, sets)
     assert all(name in promise.says for name in on)
     assert promise.says.endswith(".")
     assert promise.leaves_open.endswith(".")
     assert "None" not in promise.says + promise.leaves_open
-    assert changed.promised(on, sets).says != promise.says
+    assert changed.promise_about(on, sets).says != promise.says
 
 
 def test_every_method_is_put_in_plain_words() -> None:
@@ -304,5 +304,5 @@ def test_every_method_is_put_in_plain_words() -> None:
 
 
 def test_several_columns_are_each_meant() -> None:
-    assert "each of a, b and c" in nr.models.TCloseness(on="a", t=0.1).promised(("a", "b", "c"), True).says
-    assert "by a and b finds" in nr.models.KAnonymity(k=2).promised(("a", "b"), False).says
+    assert "each of a, b and c" in nr.models.TCloseness(on="a", t=0.1).promise_about(("a", "b", "c"), True).says
+    assert "by a and b finds" in nr.models.KAnonymity(k=2).promise_about(("a", "b"), False).says

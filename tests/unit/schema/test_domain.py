@@ -88,10 +88,10 @@ def test_numbers_of_a_domain() -> None:
 
 
 def test_typed_values() -> None:
-    assert Domain(("-1", "10", MISSING), "integer").typed() == [-1, 10, None]
-    assert Domain(("0.5", "2"), "number").typed() == [0.5, 2.0]
-    assert Domain(("false", "true"), "boolean").typed() == [False, True]
-    assert Domain(("01234", MISSING)).typed() == ["01234", MISSING]
+    assert Domain(("-1", "10", MISSING), "integer").typed_values() == [-1, 10, None]
+    assert Domain(("0.5", "2"), "number").typed_values() == [0.5, 2.0]
+    assert Domain(("false", "true"), "boolean").typed_values() == [False, True]
+    assert Domain(("01234", MISSING)).typed_values() == ["01234", MISSING]
 
 
 def test_bin_labels_close_the_last_interval() -> None:

@@ -42,7 +42,7 @@ def test_nothing_follows_the_last_day() -> None:
 
 @pytest.mark.parametrize("wanted", [{">=": "9999"}, {"<=": "9999"}, {">=": "9999-12"}, {"<=": "9999-12-31"}])
 def test_ranges_reach_the_last_year(wanted: dict[str, Any]) -> None:
-    one = Column(role=Role.QUASI_IDENTIFIER).met("until", Domain(("9999-12-31",), "date"))
+    one = Column(role=Role.QUASI_IDENTIFIER).over("until", Domain(("9999-12-31",), "date"))
     assert allowed_values(one, wanted, one.domain).all()
 
 

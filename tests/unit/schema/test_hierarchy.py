@@ -174,14 +174,14 @@ def test_intervals_that_make_no_tree(edges: list[list[float]], message: str) -> 
 
 def test_restricted_keeps_the_order_asked_for_and_hangs_special_values_under_the_root() -> None:
     tree = Hierarchy.from_tree({"fruit": ["apple", "pear"], "tool": ["saw"]})
-    part = tree.restricted(("saw", MISSING, "apple"))
+    part = tree.restrict_to(("saw", MISSING, "apple"))
     assert part.leaves == ("saw", MISSING, "apple")
     assert part.levels[1:] == (("tool", MISSING, "fruit"), ("*", "*", "*"))
     assert tree.missing(("saw", "axe", MISSING, OTHER, "oak")) == ["axe", "oak"]
 
 
 def test_groups_number_the_labels_in_leaf_order() -> None:
-    tree = Hierarchy.from_tree({"tool": ["saw"], "fruit": ["apple", "pear"]}).restricted(("pear", "saw", "apple"))
+    tree = Hierarchy.from_tree({"tool": ["saw"], "fruit": ["apple", "pear"]}).restrict_to(("pear", "saw", "apple"))
     labels, groups = tree.groups(1)
     assert labels == ("fruit", "tool")
     assert groups.tolist() == [0, 1, 0]

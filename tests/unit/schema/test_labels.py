@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from noren.schema.domain import MISSING, Domain, bin_labels
 from noren.schema.nodes import Nodes, runs_of
-from noren.statements.node import misnamed
+from noren.statements.node import find_misnamed
 
 EDGES = (0.0, 5.0, 10.0, 20.0, 50.0)
 DOMAINS = {
@@ -43,7 +43,7 @@ def test_a_name_is_that_of_what_it_covers_and_of_nothing_else(kind: str, data: s
     some = st.lists(st.integers(0, len(domain) - 1), min_size=1, unique=True).map(sorted)
     own, other = data.draw(some), data.draw(some)
     label = label_of(domain, own)
-    found = misnamed(domain, Nodes.from_runs(len(domain), [label], [runs_of(other)]))
+    found = find_misnamed(domain, Nodes.from_runs(len(domain), [label], [runs_of(other)]))
     assert found == ([] if own == other else [label])
 
 
@@ -51,19 +51,19 @@ def test_everything_may_leave_out_the_missing_and_nothing_else() -> None:
     domain = DOMAINS["whole numbers"]
     for codes, right in ((range(9), True), (range(8), True), (range(1, 9), False), (range(7), False)):
         nodes = Nodes.from_runs(9, ["*"], [runs_of(list(codes))])
-        assert (misnamed(domain, nodes) == []) is right
+        assert (find_misnamed(domain, nodes) == []) is right
 
 
 def test_two_names_of_the_same_values_are_one_too_many() -> None:
     domain = DOMAINS["whole numbers"]
     nodes = Nodes.from_runs(9, ["[10, 12]", "{10, 11, 12}", "*", "any"], [[(0, 3)], [(0, 3)], [(0, 9)], [(0, 9)]])
-    assert misnamed(domain, nodes) == ["{10, 11, 12}"]
+    assert find_misnamed(domain, nodes) == ["{10, 11, 12}"]
 
 
 @pytest.mark.parametrize("label", ["[13, 11]", "[10, 99]", "[a, b]", "10 to 12", "[10, 12", "{10, 12}", ""])
 def test_what_cannot_be_read_names_nothing(label: str) -> None:
     nodes = Nodes.from_runs(9, [label], [[(0, 3)]])
-    assert misnamed(DOMAINS["whole numbers"], nodes) == [label]
+    assert find_misnamed(DOMAINS["whole numbers"], nodes) == [label]
 
 
 def test_edges_that_do_not_rise_are_read_one_by_one() -> None:
@@ -71,4 +71,4 @@ def test_edges_that_do_not_rise_are_read_one_by_one() -> None:
     domain = Domain(("a", "b", "c"), edges=edges)
     inside = np.flatnonzero((np.array(edges[:-1]) >= 0) & (np.array(edges[1:]) <= 10))
     nodes = Nodes.from_runs(3, ["[0, 10)"], [runs_of(inside.tolist())])
-    assert misnamed(domain, nodes) == []
+    assert find_misnamed(domain, nodes) == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noren.schema.domain import MISSING, OTHER, Domain
-from noren.schema.tuples import Member, TupleDomain, canonical_tuples, linked, tuple_parts, tuple_text
+from noren.schema.tuples import Member, TupleDomain, canonical_tuples, link_tuples, tuple_parts, tuple_text
 
 PART = st.text(min_size=1, max_size=6) | st.sampled_from(
     ["a | b", "\\", " | ", "|", "é", "日 本", MISSING, OTHER, " x "]
@@ -45,14 +45,14 @@ def test_tuples_are_read_as_their_members_write_them() -> None:
 
 def test_tuples_hang_together_by_any_value_they_share() -> None:
     first, second = np.array([0, 0, 1, 2, 3]), np.array([0, 1, 1, 2, 3])
-    assert linked([first, second], 5).tolist() == [0, 0, 0, 1, 2]
-    assert linked([second], 5).tolist() == [0, 1, 1, 2, 3]
-    assert linked([], 3).tolist() == [0, 1, 2]
+    assert link_tuples([first, second], 5).tolist() == [0, 0, 0, 1, 2]
+    assert link_tuples([second], 5).tolist() == [0, 1, 1, 2, 3]
+    assert link_tuples([], 3).tolist() == [0, 1, 2]
 
 
 def test_members_publish_no_value_that_no_tuple_has() -> None:
     members = (Member("a", Domain(("x", "y", "z"))), Member("b", Domain(("1", "2"), source="policy")))
     domain = TupleDomain(("x | 1", "z | 1"), members=members)
-    published = domain.published()
+    published = domain.trim_members()
     assert [member.domain.values for member in published.members] == [("x", "z"), ("1", "2")]
     assert published.codes["a"].tolist() == [0, 1]

@@ -201,7 +201,7 @@ def test_a_publication_without_people_is_of_nobody(path):
     register = Register.open(path)
     register.record(Publication(KEY, {"job": ENTRY}))
     assert register.contents.people.tolist() == []
-    nothing = ClassSets.none(2).met(ClassSets.none(2)).after
+    nothing = ClassSets.none(2).meet(ClassSets.none(2)).after
     assert (nothing.which.tolist(), nothing.sizes.tolist()) == ([-1, -1], [])
 
 

@@ -262,8 +262,8 @@ def test_keys_that_are_kept_as_they_are_written_differ_in_their_marks() -> None:
     from noren.secret.key import KeyRule
 
     keys = pa.chunked_array([["\u00c9va", "E\u0301va", "\u00e9va"]])
-    assert len(set(KeyRule("id", unicode="keep").evened(keys).to_pylist())) == 2
-    assert len(set(KeyRule("id").evened(keys).to_pylist())) == 1
+    assert len(set(KeyRule("id", unicode="keep").normalise(keys).to_pylist())) == 2
+    assert len(set(KeyRule("id").normalise(keys).to_pylist())) == 1
 
 
 def test_a_part_of_a_longer_array_of_keys_has_the_digests_of_its_own_texts() -> None:

@@ -133,7 +133,7 @@ def test_names_that_begin_with_brackets_are_names(header: str, tmp_path: Path) -
 def column(
     values: tuple[str, ...], kind: Kind, source: DomainSource = "data", edges: Any = None, measure: str | None = None
 ) -> Column:
-    return Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(values, kind, source, edges=edges, measure=measure))
+    return Column(role=Role.QUASI_IDENTIFIER).over("x", Domain(values, kind, source, edges=edges, measure=measure))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from noren.sources import held as room
-from noren.sources.held import HeldSource, held
+from noren.sources.held import HeldSource, hold_columns
 from noren.sources.source import open_source
 
 ROWS = "".join(f"{i % 7},{'' if i % 5 == 0 else i % 300},{i}\n" for i in range(3000))
@@ -78,8 +78,8 @@ def test_only_text_files_and_tables_of_a_base_are_kept(tmp_path: Path, source: C
     table = pa.table({"a": [1, 2, 3]})
     pq.write_table(table, tmp_path / "table.parquet")
     for one in (open_source(table), open_source(tmp_path / "table.parquet")):
-        assert held(one) is one
-    assert isinstance(held(open_source(source._source.path)), HeldSource)
+        assert hold_columns(one) is one
+    assert isinstance(hold_columns(open_source(source._source.path)), HeldSource)
 
 
 class Numbers:

@@ -13,7 +13,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
 from noren.schema.domain import MISSING, Domain
 from noren.statements import CodeCells, NodeStatement, OpenCells, SetCells, SetStatement, Statement
-from noren.statements.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
+from noren.statements.batch import batch_length, concat, number, pack_batch, record_bytes, take, unpack_batch
 from noren.statements.mean import MeanStatement
 from noren.statements.set_cells import NumberedSets, SetOrder
 from tests.statements import exact_column, group_column, node_column, open_column, set_column, term_column
@@ -40,7 +40,7 @@ def test_batches_are_put_together_in_their_order() -> None:
         assert batch_length(found) == 3
     assert rows(take(batch(3, 0, 4), np.array([2, 0, 2]))) == [expected[2], expected[0], expected[2]]
     assert rows(take(batch(3, 0, 4), slice(1, 3))) == expected[1:]
-    again = unpacked(pa.record_batch(packed(batch(3, 0, 4))), batch(1))
+    again = unpack_batch(pa.record_batch(pack_batch(batch(3, 0, 4))), batch(1))
     assert rows(again) == expected
 
 
@@ -66,23 +66,23 @@ def test_open_cells_are_told_apart_in_ascending_order_with_what_is_missing_among
 
 def test_codes_that_a_column_does_not_have_are_refused_and_shown_as_numbers() -> None:
     town = exact_column("town", 3)
-    assert town.checked(CodeCells(3, np.array([0, 2]))).tolist() == [0, 2]
-    assert town.checked(CodeCells(3, np.zeros(0, int))).tolist() == []
+    assert town.check_cells(CodeCells(3, np.array([0, 2]))).tolist() == [0, 2]
+    assert town.check_cells(CodeCells(3, np.zeros(0, int))).tolist() == []
     for wrong in ([3], [-1], [0, 3], [2, -1]):
         with pytest.raises(NorenError, match="outside its 3 values"):
-            town.checked(CodeCells(3, np.array(wrong)))
+            town.check_cells(CodeCells(3, np.array(wrong)))
     with pytest.raises(NorenError, match="does not hold the declared"):
-        town.checked(CodeCells(4, np.array([0])))
+        town.check_cells(CodeCells(4, np.array([0])))
     with pytest.raises(NorenError, match="does not hold the declared"):
-        town.checked(OpenCells(pa.array(["a"])))
+        town.check_cells(OpenCells(pa.array(["a"])))
     assert (town.label(2), town.label(3)) == (town.domain.values[2], "value 3")
 
 
 def test_a_missing_text_is_written_as_an_empty_cell() -> None:
     town = exact_column("town", 3)
-    named = town.over(town.column.met("town", Domain(("Hof", "Ulm", MISSING))))
+    named = town.over(town.column.over("town", Domain(("Hof", "Ulm", MISSING))))
     assert named.to_arrow(CodeCells(3, np.array([1, 2, 0]))).to_pylist() == ["Ulm", None, "Hof"]
-    numbers = town.over(town.column.met("town", Domain(("3", "5", "9"), "integer")))
+    numbers = town.over(town.column.over("town", Domain(("3", "5", "9"), "integer")))
     assert numbers.to_arrow(CodeCells(3, np.array([1, 2, 0]))).to_pylist() == [5, 9, 3]
     assert (named.texts_path, numbers.texts_path) == ("town", None)
 
@@ -93,7 +93,7 @@ def test_open_cells_cover_the_same_text_and_what_is_missing_in_both() -> None:
     assert note.covers(OpenCells(shown), truth).tolist() == [True, False, True, False]
     assert note.position(OpenCells(pa.array([3.5, None, 1.5]))).tolist() == pytest.approx([2, np.nan, 1], nan_ok=True)
     with pytest.raises(NorenError, match="does not hold open values"):
-        note.checked(CodeCells(3, np.array([0])))
+        note.check_cells(CodeCells(3, np.array([0])))
 
 
 @pytest.mark.parametrize("tight", [None, "ends", "members"])
@@ -101,7 +101,7 @@ def test_general_values_say_what_occurs_in_every_class_or_nothing(tight: str | N
     nodes = [["low", [[0, 2]]], ["high", [[2, 3]]]]
     fields = {"nodes": nodes} | ({} if tight is None else {"tight": tight})
     found = NodeStatement.parse(exact_column("town", 3).column, fields, read_design)
-    assert (found.tightness, found.published()) == (tight, fields)
+    assert (found.tightness, found.manifest_fields()) == (tight, fields)
     with pytest.raises(ValueError, match="what occurs in every class"):
         NodeStatement.parse(exact_column("town", 3).column, fields | {"tight": "all"}, read_design)
     with pytest.raises(ValueError, match="two general values have one label"):
@@ -115,7 +115,7 @@ def test_sets_are_masks_up_to_64_values_and_the_same_sets_beyond(d: int) -> None
     assert cells.is_mask is (d <= 64)
     assert cells.codes(2).tolist() == lists
     assert cells.contains(np.array([d - 1, 0, 1])).tolist() == [True, False, True]
-    again = cells.unpacked(pa.array(cells.packed()))
+    again = cells.unpack(pa.array(cells.pack()))
     assert again.codes(2).tolist() == lists
 
 
@@ -125,7 +125,7 @@ def test_sets_of_a_large_domain_are_numbered_without_a_table_of_all_masks() -> N
     assert order.numbers(SetCells.from_codes(60, np.array(some))).tolist() == [0, 58, 59, 60 * 59 // 2 - 1]
     numbered = NumberedSets(order.universe, np.array([59, 0]))
     assert order.numbers(numbered).tolist() == [59, 0]
-    again = numbered.unpacked(numbered.packed())
+    again = numbered.unpack(numbered.pack())
     assert again.codes(2).tolist() == [[1, 2], [0, 1]]
 
 
@@ -133,8 +133,8 @@ def test_sets_of_a_large_domain_are_numbered_without_a_table_of_all_masks() -> N
 def test_a_set_names_values_of_its_domain_each_once_and_in_order(d: int) -> None:
     statement = SetStatement(exact_column("ill", d).column, DecoyDesign(d=d, eta=3))
     good = SetCells.from_codes(d, np.array([[0, 1, 2], [0, 2, d - 1]]))
-    assert statement.checked(good) is good
-    assert statement.checked(good.take(slice(0, 0))) is not None
+    assert statement.check_cells(good) is good
+    assert statement.check_cells(good.take(slice(0, 0))) is not None
     wrong: list[Any] = [CodeCells(d, np.array([0])), SetCells.from_codes(d + 1, np.array([[0, 1, 2]]))]
     if d == 70:
         rows = ([0, 1, 70], [0, 3, 3], [3, 3, 5], [5, 4, 6], [3, 5, 4])
@@ -143,7 +143,7 @@ def test_a_set_names_values_of_its_domain_each_once_and_in_order(d: int) -> None
         wrong.append(SetCells(d, np.array([1 << 8], np.uint16)))
     for cells in wrong:
         with pytest.raises(NorenError):
-            statement.checked(cells)
+            statement.check_cells(cells)
 
 
 def test_a_single_value_is_one_row_of_one_value_and_nothing_of_it_is_counterfeit() -> None:

@@ -28,7 +28,7 @@ ABC = Domain(("a", "b", "c"))
 
 
 def column(domain: Domain | None = ABC, role: Role = Role.SENSITIVE) -> Column:
-    return Column(role=role).met("ill", domain)
+    return Column(role=role).over("ill", domain)
 
 
 # ---------------------------------------------------------------- texts
@@ -113,16 +113,16 @@ def test_codes_lie_in_the_domain(codes: list[int], fits: bool) -> None:
     statement = ExactStatement(column(role=Role.PLAIN))
     cells = CodeCells(3, np.array(codes, np.int64))
     if fits:
-        assert statement.checked(cells).tolist() == codes
+        assert statement.check_cells(cells).tolist() == codes
         return
     with pytest.raises(ModelDoesNotApply, match="holds a code outside its 3 values"):
-        statement.checked(cells)
+        statement.check_cells(cells)
 
 
 def test_other_cells_than_the_statement_says() -> None:
     for wrong in (CodeCells(4, np.zeros(1, np.int64)), SetCells(3, np.ones(1, np.uint8))):
         with pytest.raises(ModelDoesNotApply, match=r"does not hold the declared 3 values"):
-            ExactStatement(column(role=Role.PLAIN)).checked(wrong)
+            ExactStatement(column(role=Role.PLAIN)).check_cells(wrong)
     assert ExactStatement(column(role=Role.PLAIN)).label(2) == "c"
     assert ExactStatement(column(role=Role.PLAIN)).label(3) == "value 3"
 

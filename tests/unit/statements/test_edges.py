@@ -85,7 +85,7 @@ def test_terms_are_read_each_once_and_unknown_ones_are_left_out() -> None:
 def test_terms_that_were_packed_are_the_same_and_a_part_of_them_too() -> None:
     cells = TermCells.from_entries(4, 3, np.array([0, 0, 1, 2]), np.array([2, 3, 1, 0]))
     for rows in (slice(0, 3), slice(1, 3)):
-        back = cells.unpacked(cells.packed()[rows])
+        back = cells.unpack(cells.pack()[rows])
         assert back.offsets.tolist() == cells.take(rows).offsets.tolist()
         assert back.data.tolist() == cells.take(rows).data.tolist()
 
@@ -134,7 +134,7 @@ def test_a_set_lists_its_values_once_and_in_order(eta: int) -> None:
 def test_sets_that_are_kept_once_are_described_by_their_number() -> None:
     plain = set_column("x", 4)
     table = SetCells.from_codes(4, np.array([[0, 1], [0, 2], [1, 3]]))
-    kept = plain.numbered(table)
+    kept = plain.with_table(table)
     needed = {"minLength": 2, "maxLength": 2, "required": True}
     assert (plain.field()["type"], plain.field()["constraints"]) == ("array", needed)
     counted = {"minimum": 0, "maximum": 2, "required": True}
@@ -142,7 +142,7 @@ def test_sets_that_are_kept_once_are_described_by_their_number() -> None:
     assert (plain.texts_path, plain.side_texts, plain.side_key, plain.side) == ("x.list.element", None, None, None)
     assert (kept.texts_path, kept.side_texts, kept.side_key) == (None, "x.list.element", "id")
     numbers = set_column("x", 4, kind="integer")
-    assert (numbers.texts_path, numbers.numbered(table).side_texts) == (None, None)
+    assert (numbers.texts_path, numbers.with_table(table).side_texts) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_sets_that_are_kept_once_are_described_by_their_number() -> None:
     ],
 )
 def test_sets_that_are_kept_once_stand_in_order(sets: list[list[int]], fine: bool) -> None:
-    statement = set_column("x", 4).numbered(SetCells.from_codes(4, np.array(sets)))
+    statement = set_column("x", 4).with_table(SetCells.from_codes(4, np.array(sets)))
     side = {"id": pa.array(range(len(sets))), "x": pa.array([[str(v) for v in own] for own in sets])}
     if fine:
         assert isinstance(statement.with_side(side), type(statement))
@@ -233,13 +233,13 @@ def test_groups_and_terms_are_numbered_from_one_and_terms_are_texts() -> None:
 
 def test_a_general_value_is_named_after_what_it_covers() -> None:
     tree = Hierarchy((("a", "b"), ("*", "*")))
-    assert node_column("x", 2, hierarchy=tree).misnamed() == []
+    assert node_column("x", 2, hierarchy=tree).find_misnamed() == []
     honest = Nodes.from_members(2, ["a", "b", "*"], [(0,), (1,), (0, 1)])
     lying = Nodes.from_members(2, ["a", "b", "*"], [(0, 1), (1,), (0, 1)])
     for nodes, told in ((honest, []), (lying, ["a"])):
         column = node_column("x", 2, nodes=nodes, values=("a", "b"))
-        assert [name for name in ("a", "b", "*") if any(name in one for one in column.misnamed())] == told
-        assert [name for name in ("a", "b", "*") if any(name in one for one in column.misnamed(tree))] == told
+        assert [name for name in ("a", "b", "*") if any(name in one for one in column.find_misnamed())] == told
+        assert [name for name in ("a", "b", "*") if any(name in one for one in column.find_misnamed(tree))] == told
 
 
 def test_numbered_sets_of_one_part_stay_numbered() -> None:

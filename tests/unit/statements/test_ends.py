@@ -33,14 +33,14 @@ def test_cells_outside_all_bins_are_counted_wherever_they_stand() -> None:
 @pytest.mark.parametrize(("code", "inside"), [(2, True), (3, False), (-1, False)])
 def test_a_term_lies_inside_its_list(code: int, inside: bool) -> None:
     statement = TermsStatement(
-        Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").met("signs", Domain(("a", "b", "c")))
+        Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").over("signs", Domain(("a", "b", "c")))
     )
     cells = TermCells(3, np.array([0, 1]), np.array([code], np.int32))
     if inside:
-        assert statement.checked(cells) is cells
+        assert statement.check_cells(cells) is cells
         return
     with pytest.raises(ModelDoesNotApply, match="a term outside its 3 terms"):
-        statement.checked(cells)
+        statement.check_cells(cells)
 
 
 class Pairs(Domain):
@@ -52,14 +52,14 @@ class Pairs(Domain):
 
 
 def test_tuples_that_share_a_member_are_not_different() -> None:
-    column = Column(role=Role.SENSITIVE).met("jobs", Pairs(("a|x", "a|y", "b|x", "b|y")))
+    column = Column(role=Role.SENSITIVE).over("jobs", Pairs(("a|x", "a|y", "b|x", "b|y")))
     statement = SetStatement(column, DecoyDesign(d=4, eta=2))
     assert statement.different(SetCells.from_codes(4, np.array([[0, 1], [0, 2], [2, 3]]))).tolist() == [1, 2, 1]
 
 
 @pytest.mark.parametrize(("kind", "values"), [("string", ("a", "b", "c")), ("integer", ("1", "2", "3"))])
 def test_texts_of_shuffled_members_are_looked_at_as_texts(kind: Kind, values: tuple[str, ...]) -> None:
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(values, kind))
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(values, kind))
     assert MemberStatement(column, DecoyDesign(d=3, eta=2)).texts_path == ("ill" if kind == "string" else None)
 
 
@@ -77,7 +77,7 @@ def test_counts_of_groups_stay_exact_in_floating_point() -> None:
 
 def test_means_that_no_cell_shows_are_not_asked_for() -> None:
     """Some of the records are enough to see whether theirs is the mean they say."""
-    column = Column(role=Role.QUASI_IDENTIFIER).met("pay", Domain(("1", "2", "9"), "integer"))
+    column = Column(role=Role.QUASI_IDENTIFIER).over("pay", Domain(("1", "2", "9"), "integer"))
     numbers = np.array([1.0, 2.0, 9.0, 9.0])
     statement, cells = mean_cells(column, numbers, np.array([0, 0, 1, 1]), np.ones(4, bool))
     assert statement.holds_truth(cells.take(np.array([0, 1])), numbers[:2])

@@ -23,7 +23,7 @@ def test_a_group_covers_the_values_of_its_own_table() -> None:
     ill = group_column("ill", 3, groups=TABLE)
     cells = CodeCells(2, np.repeat([0, 1], 3))
     assert ill.covers(cells, np.tile([0, 1, 2], 2)).tolist() == [True, True, False, False, True, True]
-    assert ill.spread(CodeCells(2, np.array([1, 0]))).tolist() == [2, 2]
+    assert ill.count_possible(CodeCells(2, np.array([1, 0]))).tolist() == [2, 2]
     assert ill.tally(cells).tolist() == [3, 3]
     assert ill.possible_counts(ill.tally(cells)).tolist() == [1, 3, 1]
     found = ill.likelihood(CodeCells(2, np.array([1, 0])))
@@ -43,8 +43,8 @@ def test_counterfeits_are_told_where_there_are_some() -> None:
     ill = group_column("ill", 3, groups=TABLE)
     fakes = replace(ill, counterfeits={1: 2})
     assert (ill.fake_entries, ill.fakes.tolist(), fakes.fake_entries, fakes.fakes.tolist()) == (0, [0, 0], 2, [0, 2])
-    assert ill.published() == {"groups": 2, "number": 1}
-    assert fakes.published() == {"groups": 2, "number": 1, "counterfeits": [[1, 2]]}
+    assert ill.manifest_fields() == {"groups": 2, "number": 1}
+    assert fakes.manifest_fields() == {"groups": 2, "number": 1, "counterfeits": [[1, 2]]}
     assert "counterfeits" in fakes.description
     assert "counterfeits" not in ill.description
 

@@ -69,9 +69,9 @@ def test_parts_of_a_second_are_kept_apart() -> None:
 
 
 def test_a_file_with_parts_of_a_second_is_refused(tmp_path: Path) -> None:
-    seen = ExactStatement(Column(role=Role.PLAIN).met("seen", Domain(("2020-02-28 23:30:05",), "datetime")))
+    seen = ExactStatement(Column(role=Role.PLAIN).over("seen", Domain(("2020-02-28 23:30:05",), "datetime")))
     whole = pa.array([datetime(2020, 2, 28, 23, 30, 5)], pa.timestamp("s"))
     pq.write_table(pa.table({"seen": whole}), tmp_path / "seen.parquet", store_schema=False)
-    assert seen.checked(seen.from_arrow(pq.read_table(tmp_path / "seen.parquet").column(0))).tolist() == [0]
+    assert seen.check_cells(seen.from_arrow(pq.read_table(tmp_path / "seen.parquet").column(0))).tolist() == [0]
     with pytest.raises(nr.errors.ReleaseError, match="parts of a second"):
         seen.from_arrow(pa.array([datetime(2020, 2, 28, 23, 30, 5, 7)], pa.timestamp("us")))

@@ -26,7 +26,7 @@ ABC = Domain(("a", "b", "c"))
 
 
 def column(domain: Domain = ABC) -> Column:
-    return Column(role=Role.SENSITIVE).met("ill", domain)
+    return Column(role=Role.SENSITIVE).over("ill", domain)
 
 
 # ---------------------------------------------------------------- sets
@@ -42,13 +42,13 @@ def test_different_sets_are_told_apart_in_order(d: int, eta: int) -> None:
     shown = [tuple(row) for row in distinct.codes(eta).tolist()]
     assert len(shown) == len(set(own)) == len(set(shown))
     assert [shown[one] for one in of.tolist()] == own
-    _, times = cells.counted()
+    _, times = cells.count_sets()
     assert [own.count(one) for one in shown] == times.tolist()
     assert cells.sizes().tolist() == [eta] * 47
-    again = cells.unpacked(cells.packed())
+    again = cells.unpack(cells.pack())
     assert (again.data == cells.data).all()
     none = cells.take(np.zeros(0, np.int64))
-    assert (len(none.distinct()[0]), len(none.counted()[1])) == (0, 0)
+    assert (len(none.distinct()[0]), len(none.count_sets()[1])) == (0, 0)
     with pytest.raises(ValueError, match=f"a code exceeds the {d} values"):
         SetCells.from_codes(d, np.array([[d] * eta]))
     if eta > 1:
@@ -86,7 +86,7 @@ def test_sets_are_numbered_with_two_bytes(d: int, eta: int, fits: bool) -> None:
 
 def numbered_statement() -> tuple[SetStatement, SetCells]:
     table = SetCells.from_codes(3, np.array([[0, 1], [0, 2], [1, 2]]))
-    return SetStatement(column(), DecoyDesign(d=3, eta=2)).numbered(table), table
+    return SetStatement(column(), DecoyDesign(d=3, eta=2)).with_table(table), table
 
 
 @pytest.mark.parametrize("sets", [0, comb(3, 2) + 1, True, "3", None])
@@ -95,8 +95,8 @@ def test_a_manifest_counts_sets_that_there_can_be(sets: Any) -> None:
     fields = {"design": design.model_dump(mode="json")}
     for fine in (1, 3):
         found = SetStatement.parse(own, fields | {"sets": fine}, lambda *_: design)
-        assert (found.side, found.published()["sets"]) == ("sets", fine)
-    assert "sets" not in SetStatement.parse(own, fields, lambda *_: design).published()
+        assert (found.side, found.manifest_fields()["sets"]) == ("sets", fine)
+    assert "sets" not in SetStatement.parse(own, fields, lambda *_: design).manifest_fields()
     with pytest.raises(ValueError, match="sets"):
         SetStatement.parse(own, fields | {"sets": sets}, lambda *_: design)
 
@@ -164,7 +164,7 @@ def test_a_table_of_sets_is_in_order_and_whole(ids: list[int], lists: Any, said:
 
 
 def test_records_without_terms() -> None:
-    statement = TermsStatement(Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").met("signs", ABC))
+    statement = TermsStatement(Column(role=Role.QUASI_SENSITIVE, knowledge="signs.csv").over("signs", ABC))
     for lists in ([[], []], [["a"], []], [[], ["a", "c"]], []):
         cells = statement.from_arrow(pa.array(lists, pa.list_(pa.string())))
         assert isinstance(cells, TermCells)

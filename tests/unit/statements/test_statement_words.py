@@ -27,7 +27,7 @@ from noren.statements import (
 )
 from noren.statements.group import _counterfeits
 
-COLUMN = Column(role=Role.SENSITIVE).met("ill", Domain(tuple("abcdef")))
+COLUMN = Column(role=Role.SENSITIVE).over("ill", Domain(tuple("abcdef")))
 SURE, UNSURE = DecoyDesign(d=6, eta=2), DecoyDesign(d=6, eta=2, p=0.5)
 
 
@@ -55,18 +55,18 @@ def test_every_form_says_how_it_is_published() -> None:
 
 def test_spread_is_how_many_values_stay_possible() -> None:
     sets = SetCells.from_codes(6, np.array([[0, 3], [1, 2]]))
-    assert SetStatement(COLUMN, SURE).spread(sets).tolist() == [2, 2]
-    assert SetStatement(COLUMN, UNSURE).spread(sets).tolist() == [6, 6], (
+    assert SetStatement(COLUMN, SURE).count_possible(sets).tolist() == [2, 2]
+    assert SetStatement(COLUMN, UNSURE).count_possible(sets).tolist() == [6, 6], (
         "a set that may lack the truth excludes nothing"
     )
-    assert MemberStatement(COLUMN, SURE).spread(CodeCells(6, np.array([1, 5, 2]))).tolist() == [2, 2, 2]
+    assert MemberStatement(COLUMN, SURE).count_possible(CodeCells(6, np.array([1, 5, 2]))).tolist() == [2, 2, 2]
     nodes = Nodes.from_members(6, ["ace", "d"], [[0, 2, 4], [3]])
-    assert NodeStatement(COLUMN, nodes).spread(CodeCells(2, np.array([1, 0, 0]))).tolist() == [1, 3, 3]
+    assert NodeStatement(COLUMN, nodes).count_possible(CodeCells(2, np.array([1, 0, 0]))).tolist() == [1, 3, 3]
     table = GroupTable.from_codes(2, 6, np.array([0, 0, 0, 1]), np.array([0, 0, 5, 3]))
-    assert GroupStatement(COLUMN, 2, 1, table).spread(CodeCells(2, np.array([0, 1]))).tolist() == [2, 1]
-    assert ExactStatement(COLUMN).spread(CodeCells(6, np.array([4, 4]))).tolist() == [1, 1]
+    assert GroupStatement(COLUMN, 2, 1, table).count_possible(CodeCells(2, np.array([0, 1]))).tolist() == [2, 1]
+    assert ExactStatement(COLUMN).count_possible(CodeCells(6, np.array([4, 4]))).tolist() == [1, 1]
     changed = ChangedStatement(COLUMN, PramDesign(d=6, keep=0.9))
-    assert changed.spread(CodeCells(6, np.array([4, 4]))).tolist() == [6, 6], "any value may have been another"
+    assert changed.count_possible(CodeCells(6, np.array([4, 4]))).tolist() == [6, 6], "any value may have been another"
 
 
 def test_every_statement_agrees_with_what_it_leaves_possible() -> None:
@@ -83,12 +83,12 @@ def test_every_statement_agrees_with_what_it_leaves_possible() -> None:
     for statement, cells in cases:
         found = statement.possible(cells)
         assert found is not None
-        assert statement.spread(cells).tolist() == np.diff(found[0]).tolist()
+        assert statement.count_possible(cells).tolist() == np.diff(found[0]).tolist()
 
 
 def test_terms_count_the_records_that_publish_them() -> None:
     knowledge = Knowledge.from_pairs([("flu", "fever"), ("cold", "cough")])
-    column = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge).met("signs", Domain(("fever", "cough")))
+    column = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge).over("signs", Domain(("fever", "cough")))
     cells = TermCells(2, np.array([0, 2, 3, 3]), np.array([0, 1, 1], np.int32))
     assert TermsStatement(column).tally(cells).tolist() == [1, 2]
     assert "may have been left out" in TermsStatement(column).description

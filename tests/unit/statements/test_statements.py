@@ -87,7 +87,7 @@ Law = Callable[[tuple[int, ...], int], float]
 
 
 def column(domain: Domain | None, role: Role = Role.SENSITIVE, **resolved: Any) -> Column:
-    return Column(role=Role.PLAIN).met(NAME, domain, role=role, **resolved)
+    return Column(role=Role.PLAIN).over(NAME, domain, role=role, **resolved)
 
 
 def exact(domain: Domain) -> Case:
@@ -276,7 +276,7 @@ def made(form: type[Statement], kind: str, domain: str) -> Case:
 
 
 def listed_cells(cells: Cells) -> list[Any]:
-    return list(cells.packed().to_pylist())
+    return list(cells.pack().to_pylist())
 
 
 def test_every_form_is_here_under_its_name() -> None:
@@ -375,7 +375,7 @@ def test_tallies_of_batches_add_up(form: type[Statement], kind: str, domain: str
 def test_cells_pack_take_concatenate_and_differ(form: type[Statement], kind: str, domain: str) -> None:
     cells = made(form, kind, domain).cells
     told = listed_cells(cells)
-    assert listed_cells(cells.unpacked(cells.packed())) == told
+    assert listed_cells(cells.unpack(cells.pack())) == told
     half = len(cells) // 2
     parts = [cells.take(slice(0, half)), cells.take(slice(half, len(cells)))]
     assert listed_cells(type(cells).concat(parts)) == told
@@ -393,13 +393,13 @@ def test_cells_pack_take_concatenate_and_differ(form: type[Statement], kind: str
 @every
 def test_cells_of_another_kind_are_not_taken_on_trust(form: type[Statement], kind: str, domain: str) -> None:
     case = made(form, kind, domain)
-    case.statement.checked(case.cells)
+    case.statement.check_cells(case.cells)
     strange: list[Any] = [None, [0, 1], CodeCells(case.d + 99, np.zeros(1, int))]
     if isinstance(case.cells, CodeCells):
         strange += [CodeCells(case.cells.d, np.array([case.cells.d])), CodeCells(case.cells.d, np.array([-1]))]
     for cells in strange:
         with pytest.raises(ModelDoesNotApply, match="column"):
-            case.statement.checked(cells)
+            case.statement.check_cells(cells)
 
 
 @every

@@ -44,8 +44,8 @@ def test_a_record_publishes_terms_that_it_has_and_no_others(
 def test_cells_are_whole_sets_of_these_terms() -> None:
     data = np.array([0, 1], np.int32)
     good = TermCells(3, np.array([0, 1, 2]), data)
-    assert SIGNS.checked(good) is good
-    assert SIGNS.checked(cells()).sizes.tolist() == []
+    assert SIGNS.check_cells(good) is good
+    assert SIGNS.check_cells(cells()).sizes.tolist() == []
     assert SIGNS.position(cells("ac", "", "r")).tolist() == [2, 0, 1]
     wrong: list[Any] = [
         CodeCells(3, data),
@@ -59,7 +59,7 @@ def test_cells_are_whole_sets_of_these_terms() -> None:
     ]
     for one in wrong:
         with pytest.raises(NorenError):
-            SIGNS.checked(one)
+            SIGNS.check_cells(one)
 
 
 def test_sets_of_a_file_are_in_order_each_by_itself() -> None:

@@ -12,7 +12,15 @@ import pytest
 from noren.errors import ReleaseError
 from noren.schema.domain import MISSING, Domain
 from noren.statements.terms import TermCells, encode_terms, present, term_counts
-from noren.statements.texts import arrow_type, as_dictionary, codes_in, json_lists, labels_in, lists_of, unguarded
+from noren.statements.texts import (
+    arrow_type,
+    as_dictionary,
+    codes_in,
+    json_lists,
+    labels_in,
+    lists_of,
+    unguard_formulas,
+)
 
 TOWNS = Domain(("Bonn", "Köln", "Ulm"))
 
@@ -58,7 +66,7 @@ def test_lists_for_people_have_letters_as_they_are() -> None:
 
 
 def test_one_apostrophe_goes_and_those_behind_it_stay() -> None:
-    assert unguarded(pa.array(["'=1", "''a'b", "a'", ""])).to_pylist() == ["=1", "'a'b", "a'", ""]
+    assert unguard_formulas(pa.array(["'=1", "''a'b", "a'", ""])).to_pylist() == ["=1", "'a'b", "a'", ""]
 
 
 def test_moments_of_a_zone_are_none_of_the_published_ones() -> None:

@@ -69,7 +69,7 @@ def test_general_values_are_of_a_hierarchy_or_listed_and_both_only_beside_hidden
     tree: bool, hidden: bool, listed: bool
 ) -> None:
     domain = Domain(LEVELS[0], hidden=("c",) if hidden else ())
-    column = Column(role=Role.PLAIN).met("ill", domain, hierarchy=Hierarchy(LEVELS) if tree else None)
+    column = Column(role=Role.PLAIN).over("ill", domain, hierarchy=Hierarchy(LEVELS) if tree else None)
     fields: dict[str, Any] = NODES if listed else {}
 
     def unread(*given: Any) -> Any:

@@ -20,7 +20,7 @@ from noren.workflow.compare import right_guesses
 from noren.workflow.truth import is_countable, missing_verdict, published_counts
 
 DIVERSE = nr.models.DistinctLDiversity(on="job", l=2)
-JOB = ExactStatement(Column(role=Role.SENSITIVE).met("job", Domain(("cook", "clerk"))))
+JOB = ExactStatement(Column(role=Role.SENSITIVE).over("job", Domain(("cook", "clerk"))))
 
 
 def judged(true: list[int], shown: list[int], missing: int, models: Any = (DIVERSE,), **more: Any) -> Any:
@@ -62,7 +62,7 @@ def test_only_what_is_not_settled_is_named() -> None:
 
 
 def test_published_values_stand_among_those_of_the_original() -> None:
-    wide = Column(role=Role.SENSITIVE).met("job", Domain(("smith", "clerk", "cook")))
+    wide = Column(role=Role.SENSITIVE).over("job", Domain(("smith", "clerk", "cook")))
     place = {"job": np.array([2, 1])}
     assert judged([1, 2, 3], [2, 2], 2, column=wide, places=place).holds is True
     assert judged([2, 2, 2], [2, 2], 2, column=wide, places=place).holds is False

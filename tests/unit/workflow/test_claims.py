@@ -23,8 +23,8 @@ from noren.schema.roles import Role
 from noren.workflow.foreign import _joined as _joined_parts
 from noren.workflow.foreign import read_foreign
 from noren.workflow.prepare import prepare, remarks
-from noren.workflow.truth import Truth, _estimated
-from noren.workflow.verify import ALL, NEAR, _demand_methods, demand_claims, reach_of_noise, unwanted
+from noren.workflow.truth import Truth, _estimate_shares
+from noren.workflow.verify import ALL, NEAR, _demand_methods, demand_claims, find_unwanted, reach_of_noise
 
 JOBS = ["cook", "clerk", "miner", "nurse"]
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Hof"] * 20, "job": [job for job in JOBS for _ in range(10)]})
@@ -108,7 +108,7 @@ def test_a_manifest_names_methods_and_columns_that_there_are(method: UsedMethod,
 
 def test_columns_that_the_policy_drops_or_does_not_know_fail() -> None:
     policy = nr.Policy(attributes=ATTRIBUTES | {"name": "identifier", "hat": "drop"}, require=[DIVERSE])
-    found = unwanted(["town", "name", "shoe", "hat"], policy, 7, "the release publishes")
+    found = find_unwanted(["town", "name", "shoe", "hat"], policy, 7, "the release publishes")
     assert [(one.column, one.holds, one.breaches, one.required, one.achieved) for one in found] == [
         ("name", False, 7, 0.0, 1.0),
         ("shoe", False, 7, 0.0, 1.0),
@@ -163,12 +163,12 @@ def test_a_sample_lies_within_eight_deviations_and_one() -> None:
     asked: Any = SimpleNamespace(release=release, counts=lambda names, strangers: counted)
     for people, near in ((300, True), (416, True), (417, False), (184, True), (183, False)):
         release.records = people - 6
-        (found,) = Truth._sampled(asked)
+        (found,) = Truth._judge_sample(asked)
         assert (found.holds, found.breaches, found.records) == (near, 0 if near else people, people)
         assert found.achieved == people / 1000
         assert found.statement == f"the release covers {people} of 1000 records"
     release.statements = []
-    assert Truth._sampled(asked) == []
+    assert Truth._judge_sample(asked) == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_sample_lies_within_eight_deviations_and_one() -> None:
 def test_no_term_is_published_more_often_than_it_is_true(shown, had, people, sample, holds, breaches, said) -> None:
     cells = SimpleNamespace(counts=lambda: np.array(shown))
     statement = SimpleNamespace(
-        name="signs", d=2, domain=SimpleNamespace(values=("b", "a")), checked=lambda given: given
+        name="signs", d=2, domain=SimpleNamespace(values=("b", "a")), check_cells=lambda given: given
     )
     release: Any = SimpleNamespace(
         column=lambda name: statement,
@@ -300,7 +300,7 @@ def test_rows_that_are_all_suppressed_are_nobody() -> None:
 def test_shares_are_estimated_by_inversion_and_never_below_nothing(design: Any) -> None:
     shares = np.array([0.5, 0.3, 0.2, 0.0])
     told = design.inclusion_matrix().T @ shares
-    found = _estimated(design, told * 1000, 1000)
+    found = _estimate_shares(design, told * 1000, 1000)
     assert found.shares == pytest.approx(shares, abs=1e-12)
     assert found.basis == "an estimate from the release"
     matrix = design.inclusion_matrix()
@@ -310,13 +310,13 @@ def test_shares_are_estimated_by_inversion_and_never_below_nothing(design: Any) 
         assert found.std_error == pytest.approx(np.sqrt((second - shares) / 1000))
     less = told.copy()
     less[3] = 0
-    low = _estimated(design, less * 1000, 1000).shares
+    low = _estimate_shares(design, less * 1000, 1000).shares
     assert low[3] == 0
     assert low.sum() == pytest.approx(1)
 
 
 def test_sets_that_tell_nothing_leave_all_values_alike() -> None:
-    found = _estimated(DecoyDesign(d=4, eta=4), np.array([9, 9, 9, 9]), 9)
+    found = _estimate_shares(DecoyDesign(d=4, eta=4), np.array([9, 9, 9, 9]), 9)
     assert found.shares.tolist() == [0.25] * 4
 
 

@@ -23,7 +23,7 @@ from noren.workflow.compare import MOST_SETTINGS, settings, under
 from noren.workflow.comparison import Candidate
 from noren.workflow.dependence import picked
 from noren.workflow.republish import _of_people
-from noren.workflow.shown import line_kind, shown, unspecial, untold
+from noren.workflow.shown import line_kind, may_be_listed, show_nodes, unspecial
 
 ATTRIBUTES = {"town": "quasi-identifier", "ill": "sensitive"}
 ASKED = [nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=3)]
@@ -143,7 +143,7 @@ def test_an_axis_has_room_around_its_values(values: tuple[float, ...], span: tup
 )
 def test_what_nobody_has_is_listed_only_where_it_was_declared(source: Any, listed: list[str]) -> None:
     domain = Domain(("a", "b", OTHER, MISSING), "string", source)
-    found = untold(domain, np.array([True, False, False, True]))
+    found = may_be_listed(domain, np.array([True, False, False, True]))
     assert [value for value, is_listed in zip(domain.values, found, strict=True) if is_listed] == listed
     assert unspecial(domain).tolist() == [True, True, False, False]
 
@@ -166,11 +166,11 @@ def test_what_stands_on_a_line(domain: Domain, kind: Any) -> None:
 
 def test_stand_ins_are_named_after_what_else_lies_under_a_general_value() -> None:
     """The lower half is published inside the whole: the whole stands for what is not in the half."""
-    column = Column(role=Role.QUASI_IDENTIFIER).met("name", Domain(("anna", "bert", "carl", "dora")))
+    column = Column(role=Role.QUASI_IDENTIFIER).over("name", Domain(("anna", "bert", "carl", "dora")))
     nodes = Nodes.from_members(4, ["low", "all", "dora"], [(0, 1), (0, 1, 2, 3), (3,)])
     data = np.array([0, 0, 1, 1, 2])
     codes = np.array([0, 1, 2, 0, 3])
-    found = shown(column, Recode(nodes, data), codes, np.ones(5, bool))
+    found = show_nodes(column, Recode(nodes, data), codes, np.ones(5, bool))
     assert set(found.column.domain.values) == {"dora", "low", "other all"}
     index = found.column.domain.index
     under = {label: set(found.nodes.members(node).tolist()) for node, label in enumerate(found.nodes.labels)}
@@ -179,7 +179,7 @@ def test_stand_ins_are_named_after_what_else_lies_under_a_general_value() -> Non
         "all": {index["low"], index["other all"], index["dora"]},
         "dora": {index["dora"]},
     }
-    alone = shown(
+    alone = show_nodes(
         column, Recode(Nodes.from_members(4, ["all"], [(0, 1, 2, 3)]), np.zeros(5, np.int64)), codes, np.ones(5, bool)
     )
     assert alone.column.domain.values == ("all",)

@@ -150,11 +150,11 @@ def test_pairs_that_do_not_occur_count_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def drawn(name: str, role: Role = Role.SENSITIVE) -> SetStatement:
-    return SetStatement(Column(role=role).met(name, Domain(tuple("uvwxyz"))), DecoyDesign(d=6, eta=2))
+    return SetStatement(Column(role=role).over(name, Domain(tuple("uvwxyz"))), DecoyDesign(d=6, eta=2))
 
 
 def exact(name: str, role: Role = Role.PLAIN) -> ExactStatement:
-    return ExactStatement(Column(role=role).met(name, Domain(tuple("uvwxyz"))))
+    return ExactStatement(Column(role=role).over(name, Domain(tuple("uvwxyz"))))
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, statements: list[Any], lost: tuple[str, ...] = ()) -> set[tuple[str, str]]:

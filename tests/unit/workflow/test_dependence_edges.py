@@ -77,7 +77,7 @@ def test_pairs_that_take_too_many_products_are_asked_of_fewer_people(
 
 
 def test_cells_list_the_values_they_leave_possible() -> None:
-    column = Column(role=Role.SENSITIVE).met("ill", Domain(tuple("abcd")))
+    column = Column(role=Role.SENSITIVE).over("ill", Domain(tuple("abcd")))
     statement = SetStatement(column, DecoyDesign(d=4, eta=2))
     cells = statement.from_arrow(pa.array([["a", "c"], ["b", "d"], ["a", "c"]]))
     found = _Possible.of(statement, cells)

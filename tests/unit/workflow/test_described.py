@@ -11,14 +11,14 @@ import polars as pl
 
 import noren as nr
 from noren.progress import silent
+from noren.release.closed import list_names
 from noren.workflow.anonymize import run
-from noren.workflow.verify import _listed
 
 
 def test_three_are_named_and_the_others_counted() -> None:
-    assert _listed(["a", "b", "c"]) == "'a', 'b', 'c'"
-    assert _listed(["a", "b", "c", "d", "e"]) == "'a', 'b', 'c' and 2 more"
-    assert _listed(["x" * 90]) == repr("x" * 60)
+    assert list_names(["a", "b", "c"]) == "'a', 'b', 'c'"
+    assert list_names(["a", "b", "c", "d", "e"]) == "'a', 'b', 'c' and 2 more"
+    assert list_names(["x" * 90]) == repr("x" * 60)
 
 
 def test_a_run_says_whether_it_writes(tmp_path: Path) -> None:

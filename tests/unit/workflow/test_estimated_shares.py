@@ -14,7 +14,7 @@ from noren.release.store import MemoryStore
 from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.statements import CodeCells, ExactStatement, SetStatement
-from noren.workflow.truth import _estimated, overall_distributions, tallied
+from noren.workflow.truth import _estimate_shares, overall_distributions, tally_cells
 from tests.oracles.posterior import mean_true_probability
 from tests.statements import meaning
 
@@ -31,7 +31,7 @@ def matrix(design: PramDesign) -> np.ndarray:
 def test_shares_from_sets_with_their_errors(p: float) -> None:
     design = DecoyDesign(d=4, eta=2, p=p)
     often = N * (design.p_other + design.p_gap * SHARES)
-    found = _estimated(design, often, N)  # type: ignore[arg-type]
+    found = _estimate_shares(design, often, N)  # type: ignore[arg-type]
     assert found.shares == pytest.approx(SHARES)
     assert found.basis == "an estimate from the release"
     inside, outside = design.p_true * (1 - design.p_true), design.p_other * (1 - design.p_other)
@@ -42,7 +42,7 @@ def test_shares_from_sets_with_their_errors(p: float) -> None:
 def test_shares_from_changed_values_with_their_errors() -> None:
     design = PramDesign(d=4, keep=0.5, parts=(4, 3, 2, 1))
     rows = matrix(design)
-    found = _estimated(design, N * (rows @ SHARES), N)  # type: ignore[arg-type]
+    found = _estimate_shares(design, N * (rows @ SHARES), N)  # type: ignore[arg-type]
     assert found.shares == pytest.approx(SHARES)
     back = np.linalg.inv(rows)
     spread = (back**2) @ rows - ((back @ rows) ** 2)
@@ -56,13 +56,13 @@ def test_a_value_that_is_published_too_seldom_has_no_share(design: DecoyDesign |
         often = N * (design.p_other + design.p_gap * np.array([0.7, 0.3, 0.1, -0.1]))
     else:
         often = N * (matrix(design) @ np.array([0.7, 0.3, 0.1, -0.1]))
-    found = _estimated(design, often, N)  # type: ignore[arg-type]
+    found = _estimate_shares(design, often, N)  # type: ignore[arg-type]
     assert found.shares == pytest.approx(np.array([0.7, 0.3, 0.1, 0.0]) / 1.1)
 
 
 def test_sets_that_say_nothing_leave_every_value_alike() -> None:
     design = DecoyDesign(d=3, eta=3, p=1.0)
-    found = _estimated(design, np.full(3, N), N)
+    found = _estimate_shares(design, np.full(3, N), N)
     assert found.shares == pytest.approx(np.full(3, 1 / 3))
     assert found.std_error is None
 
@@ -115,4 +115,4 @@ def test_the_original_settles_them() -> None:
 def test_members_of_all_sets_are_counted() -> None:
     made = published()
     members = np.concatenate([np.asarray(batch["job"].codes(2)).ravel() for batch in made.batches(["job"])])  # type: ignore[attr-defined]
-    assert tallied(made, ["job"])["job"].tolist() == np.bincount(members, minlength=4).tolist()
+    assert tally_cells(made, ["job"])["job"].tolist() == np.bincount(members, minlength=4).tolist()

@@ -18,10 +18,10 @@ from noren.schema.roles import Role
 from noren.workflow import dependence
 from noren.workflow.compare import MOST_SETTINGS, _can_be_learned, _within, settings, under
 from noren.workflow.dependence import Told, refused
-from noren.workflow.measure import Measure, _named, _reachable
-from noren.workflow.prepare import _demand_people, _watched, prepare, remarks
+from noren.workflow.measure import Measure, _reachable, _read_roles
+from noren.workflow.prepare import _demand_people, _watched_identifiers, prepare, remarks
 from noren.workflow.settling import larger
-from noren.workflow.shown import _distinct, untold
+from noren.workflow.shown import _distinct, may_be_listed
 from tests.statements import meaning
 
 ROLES: dict[str, Any] = {"who": "identifier", "home": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
@@ -93,7 +93,7 @@ def test_a_dropped_column_may_repeat_and_is_never_published(tmp_path) -> None:
     ],
 )
 def test_identifiers_are_watched_unless_people_are_known(people: dict[str, str], watched: list[str]) -> None:
-    assert _watched(rules(people=people), ["who", "home", "town", "ill", "other"]) == watched
+    assert _watched_identifiers(rules(people=people), ["who", "home", "town", "ill", "other"]) == watched
 
 
 def test_the_holder_is_told_of_values_that_fewer_than_five_share() -> None:
@@ -163,8 +163,8 @@ def test_classes_grow_by_a_factor_however_they_are_asked_for(factor: float) -> N
 def test_a_declared_domain_is_listed_and_one_of_the_data_only_as_far_as_it_is_published() -> None:
     occurs = np.array([True, False, False, False])
     values = ("a", "b", OTHER, MISSING)
-    assert untold(Domain(values, "string", "data"), occurs).tolist() == [True, False, False, False]
-    assert untold(Domain(values, "string", "policy"), occurs).tolist() == [True, True, False, False]
+    assert may_be_listed(Domain(values, "string", "data"), occurs).tolist() == [True, False, False, False]
+    assert may_be_listed(Domain(values, "string", "policy"), occurs).tolist() == [True, True, False, False]
 
 
 def test_labels_that_read_alike_are_numbered_from_two_on() -> None:
@@ -172,10 +172,10 @@ def test_labels_that_read_alike_are_numbered_from_two_on() -> None:
 
 
 def test_columns_are_named_by_roles() -> None:
-    found = _named(["a", "b", "c"], ["a", "b"], ["b", "c"])
+    found = _read_roles(["a", "b", "c"], ["a", "b"], ["b", "c"])
     assert found == {"a": Role.QUASI_IDENTIFIER, "b": Role.SENSITIVE_QUASI_IDENTIFIER, "c": Role.SENSITIVE}
     with pytest.raises(QueryError, match=r"there is no column 'd', 'e'\."):
-        _named(["a"], ["e"], ["d"])
+        _read_roles(["a"], ["e"], ["d"])
 
 
 def test_figures_end_with_the_first_that_nothing_reaches() -> None:

@@ -17,7 +17,7 @@ from noren.engines.plan import Draw
 from noren.secret import Keystream, RecordStream, Secret
 from noren.statements import CodeCells, OpenCells
 from noren.statements.batch import PERSON
-from noren.workflow.draft import Drawn, Making, exploded
+from noren.workflow.draft import Drawn, Making, explode_sets
 
 DESIGN = DecoyDesign(d=40, eta=5)
 N = 12
@@ -102,7 +102,7 @@ def test_how_often_the_truth_was_inside_is_counted() -> None:
 
 
 def test_members_stand_in_rows_of_their_own() -> None:
-    found = exploded(making()(batch()), "x", {"x": DESIGN})
+    found = explode_sets(making()(batch()), "x", {"x": DESIGN})
     assert [len(cells) for cells in found.values()] == [5 * N] * 3
     assert list(found) == ["x", "y", "t"]
     assert found["y"].data.tolist() == np.repeat(np.arange(N) % 3, 5).tolist()  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from noren.workflow.foreign import foreign_table, read_foreign
 from noren.workflow.prepare import prepare
 from noren.workflow.republish import Registers
 from noren.workflow.settling import settle_draft
-from noren.workflow.shown import Outgoing, declared, forgotten, listed_nodes, same_nodes
+from noren.workflow.shown import Outgoing, declare_values, forget_unseen, listed_nodes, same_nodes
 from tests.statements import meaning
 from tests.unit import term_world
 
@@ -39,7 +39,7 @@ def general(nodes: Nodes, codes: list[int], published: list[str]) -> Outgoing:
 
 def test_general_values_stay_nodes_of_what_is_left_of_their_hierarchy() -> None:
     part = general(tree_of(TREE).nodes, [0, 1, 2, 3], ["X", "X", "c", "d"])
-    found = forgotten(part, np.array([True, True, True, False]))
+    found = forget_unseen(part, np.array([True, True, True, False]))
     assert found.column.domain.values == ("a", "b", "c")
     assert found.codes[:3].tolist() == [0, 1, 2]
     assert isinstance(found.change, Recode)
@@ -53,7 +53,7 @@ def test_general_values_stay_nodes_of_what_is_left_of_their_hierarchy() -> None:
 def test_general_values_that_are_no_nodes_of_a_hierarchy_are_listed() -> None:
     nodes = Nodes.from_members(4, ["b or c", "a", "d"], [(1, 2), (0,), (3,)])
     part = general(nodes, [0, 1, 2, 3], ["a", "b or c", "b or c", "d"])
-    found = forgotten(part, np.array([True, True, True, False]))
+    found = forget_unseen(part, np.array([True, True, True, False]))
     assert isinstance(found.change, Recode)
     shown = found.change.nodes
     assert {shown.labels[node]: shown.members(node).tolist() for node in range(len(shown))} == {
@@ -67,19 +67,19 @@ def test_general_values_that_are_no_nodes_of_a_hierarchy_are_listed() -> None:
 
 def test_nothing_is_forgotten_that_is_published_or_declared() -> None:
     part = general(tree_of(TREE).nodes, [0, 1, 2, 3], ["*"] * 4)
-    assert forgotten(part, np.ones(4, bool)) is part
-    assert forgotten(part, np.array([True, False, False, False]), values_stay=True) is part
+    assert forget_unseen(part, np.ones(4, bool)) is part
+    assert forget_unseen(part, np.array([True, False, False, False]), values_stay=True) is part
 
 
 def test_a_secret_goes_back_to_the_domain_it_was_declared_with() -> None:
-    whole = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "b", "c"), "string", "policy"))
-    seen = Column(role=Role.SENSITIVE).met("ill", Domain(("a", "c"), "string", "policy"))
+    whole = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "b", "c"), "string", "policy"))
+    seen = Column(role=Role.SENSITIVE).over("ill", Domain(("a", "c"), "string", "policy"))
     part = Outgoing(seen, np.array([0, 1, 1]), None)
-    found = declared(whole, np.array([1, 0, 2]), part)
+    found = declare_values(whole, np.array([1, 0, 2]), part)
     assert found.column is whole
     assert found.codes.tolist() == [0, 2, 2]
-    assert declared(whole, np.array([1, 1, 1]), part) is part
-    assert declared(seen, np.array([1, 0]), part) is part
+    assert declare_values(whole, np.array([1, 1, 1]), part) is part
+    assert declare_values(seen, np.array([1, 0]), part) is part
 
 
 def test_foreign_terms_are_read_by_their_knowledge() -> None:

@@ -14,13 +14,13 @@ from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
-from noren.workflow.shown import LONGEST_RANGE, _between, declares_leaves, line_kind, shown
+from noren.workflow.shown import LONGEST_RANGE, _between, declares_leaves, line_kind, show_nodes
 
 
 def test_a_general_value_over_one_text_hides_it_too() -> None:
-    column = Column(role=Role.QUASI_IDENTIFIER).met("name", Domain(("anna", "bert", "carl")))
+    column = Column(role=Role.QUASI_IDENTIFIER).over("name", Domain(("anna", "bert", "carl")))
     nodes = Nodes.from_runs(3, ["a***", "*"], [[(0, 1)], [(0, 3)]])
-    found = shown(column, Recode(nodes, np.array([0, 0, 1]), "subtrees"), np.array([0, 0, 1]), np.ones(3, bool))
+    found = show_nodes(column, Recode(nodes, np.array([0, 0, 1]), "subtrees"), np.array([0, 0, 1]), np.ones(3, bool))
     assert found.column.domain.values == ("a***", "other *")
     assert found.column.domain.hidden == ("a***", "other *")
     labels = {label: found.nodes.members(node).tolist() for node, label in enumerate(found.nodes.labels)}
@@ -67,11 +67,11 @@ def on_a_line(
     domain: Domain, labels: list[str], runs: list[list[tuple[int, int]]], codes: list[int], **more: Any
 ) -> Any:
     """The column of general numbers as it is shown; record i has node i."""
-    column = Column(role=Role.QUASI_IDENTIFIER).met("n", domain)
+    column = Column(role=Role.QUASI_IDENTIFIER).over("n", domain)
     nodes = Nodes.from_runs(len(domain), labels, runs)
     keep = np.array(more.get("keep", [True] * len(codes)))
     change = Recode(nodes, np.array(more.get("data", range(len(codes)))), more.get("tight"))
-    return shown(column, change, np.array(codes), keep)
+    return show_nodes(column, change, np.array(codes), keep)
 
 
 def meant(found: Any) -> dict[str, list[str]]:
@@ -178,10 +178,10 @@ def test_long_ranges_are_told_by_their_edges_alone() -> None:
 def named(labels: list[str], members: list[list[int]], codes: list[int], **more: Any) -> Any:
     """The column of general texts as it is shown; record i has node i."""
     values = more.get("values", ("ash", "elm", "fir", "yew", OTHER, MISSING))
-    column = Column(role=Role.QUASI_IDENTIFIER).met("tree", Domain(values), hierarchy=more.get("tree"))
+    column = Column(role=Role.QUASI_IDENTIFIER).over("tree", Domain(values), hierarchy=more.get("tree"))
     nodes = Nodes.from_members(len(values), labels, members)
     keep = np.array(more.get("keep", [True] * len(codes)))
-    return shown(column, Recode(nodes, np.arange(len(codes)), None), np.array(codes), keep)
+    return show_nodes(column, Recode(nodes, np.arange(len(codes)), None), np.array(codes), keep)
 
 
 def test_texts_that_cells_name_stay_and_the_rest_is_one_stand_in() -> None:
@@ -249,8 +249,8 @@ def test_the_levels_of_a_rule_stay_above_what_is_shown() -> None:
     assert nodes.labels == ("130", "131", "140", "13*", "*")
 
     def shows(tree: Hierarchy | None, data: list[int]) -> Any:
-        column = Column(role=Role.QUASI_IDENTIFIER).met("zip", Domain(levels[0]), hierarchy=tree)
-        return shown(column, Recode(nodes, np.array(data), None), np.array([2, 0, 1]), np.ones(3, bool)).column
+        column = Column(role=Role.QUASI_IDENTIFIER).over("zip", Domain(levels[0]), hierarchy=tree)
+        return show_nodes(column, Recode(nodes, np.array(data), None), np.array([2, 0, 1]), np.ones(3, bool)).column
 
     assert shows(tree, [0, 3, 3]).tree.levels == (("130", "other 13*"), ("13*", "13*"), ("*", "*"))
     found = shows(tree, [2, 3, 4])
@@ -274,5 +274,5 @@ def test_the_levels_of_a_rule_stay_above_what_is_shown() -> None:
 )
 def test_leaves_are_declared_by_values_or_a_file(source: Any, grown: str | None, declared: bool) -> None:
     tree = None if grown is None else Hierarchy((("a", "b"), ("*", "*")), grown)
-    column = Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(("a", "b"), source=source), hierarchy=tree)
+    column = Column(role=Role.QUASI_IDENTIFIER).over("x", Domain(("a", "b"), source=source), hierarchy=tree)
     assert declares_leaves(column) is declared

@@ -85,7 +85,7 @@ def counted(counts: tuple[int, ...], values: tuple[str, ...] = ("cook", "clerk")
     own = {"town": Domain(("Hof", "Ulm")), "job": Domain(values)}
     table: Any = SimpleNamespace(
         histogram=lambda of: (np.array([[1, 0], [0, 1]]), np.array([3, 2])),
-        columns={name: Column(role=Role.PLAIN).met(name, domain) for name, domain in own.items()},
+        columns={name: Column(role=Role.PLAIN).over(name, domain) for name, domain in own.items()},
     )
     (found,) = declared_noise(release, table)
     return found
@@ -138,7 +138,7 @@ def general(name: str, values: tuple[str, ...], wrong: list[str]) -> Any:
         name=name,
         domain=Domain(values),
         nodes="some",
-        misnamed=lambda known: wrong if known.leaves == values else ["?"],
+        find_misnamed=lambda known: wrong if known.leaves == values else ["?"],
     )
 
 
@@ -191,7 +191,7 @@ def test_a_register_is_told_of_the_classes_of_secrets(size: int, least: int, mon
     draft: Any = SimpleNamespace(
         keep=np.array([True, True, False, True]),
         designs={"drawn": SimpleNamespace(title="t", eta=2, p=1.0)},
-        by_name={"drawn": SimpleNamespace(column=Column(role=Role.SENSITIVE).met("drawn", Domain(("x",))))},
+        by_name={"drawn": SimpleNamespace(column=Column(role=Role.SENSITIVE).over("drawn", Domain(("x",))))},
         statements=statements,
         cells=dict.fromkeys(["job", "town", "drawn", "open"]),
     )

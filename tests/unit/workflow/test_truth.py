@@ -21,7 +21,7 @@ from noren.workflow.truth import Truth, _with_rest
 
 
 def exact(name: str, domain: Domain | None, role: Role = Role.SENSITIVE) -> ExactStatement:
-    return ExactStatement(Column(role=role).met(name, domain))
+    return ExactStatement(Column(role=role).over(name, domain))
 
 
 def beside(*statements: Any, **told: Any) -> Any:
@@ -174,7 +174,7 @@ def test_those_who_are_missing_are_judged_where_rows_are_people(
 def test_values_that_the_missing_alone_have_are_looked_up_in_the_original(
     policy: Any, own: Domain | None, place: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns = {"job": Column(role=Role.SENSITIVE).met("job", own)}
+    columns = {"job": Column(role=Role.SENSITIVE).over("job", own)}
     table = SimpleNamespace(columns=columns, counts={"job": np.array([3, 1, 2])})
     found = truth(beside(JOB, suppressed=1), policy=policy, table=table)
     vars(found)["counts"] = lambda names, strangers: {"job": np.array([3, 2, 1])}
@@ -207,9 +207,9 @@ def averaged(
     means: tuple[float | None, ...], codes: list[int], domain: Domain | None, counts: list[int], **told: Any
 ) -> Any:
     """The verdicts on a column of means, whose classes have these codes, beside an original with these counts."""
-    statement = MeanStatement(Column(role=Role.QUASI_IDENTIFIER).met("pay", None), means, told.pop("decimals", 0))
+    statement = MeanStatement(Column(role=Role.QUASI_IDENTIFIER).over("pay", None), means, told.pop("decimals", 0))
     table = SimpleNamespace(
-        columns={"pay": Column(role=Role.QUASI_IDENTIFIER).met("pay", domain)},
+        columns={"pay": Column(role=Role.QUASI_IDENTIFIER).over("pay", domain)},
         counts={"pay": np.array(counts)},
         n=told.pop("n", sum(counts)),
     )
@@ -271,14 +271,14 @@ def test_a_sample_is_counted_over_its_first_listed_column() -> None:
         return {"job": np.array([10, 5, 1])}
 
     for people, near in ((8, True), (25, True), (26, False)):
-        (found,) = truth(beside(JOB, TOWN, sample=0.5, records=people), counts=counts)._sampled()
+        (found,) = truth(beside(JOB, TOWN, sample=0.5, records=people), counts=counts)._judge_sample()
         assert (found.holds, found.achieved) == (near, people / 16)
     assert asked[0] == (["job"], True)
-    nobody = truth(beside(JOB, sample=0.5), counts=lambda names, strangers: {"job": np.array([0, 0])})._sampled()
+    nobody = truth(beside(JOB, sample=0.5), counts=lambda names, strangers: {"job": np.array([0, 0])})._judge_sample()
     assert nobody[0].achieved == 0
     one = truth(
         beside(JOB, sample=0.5, records=1), counts=lambda names, strangers: {"job": np.array([1, 0])}
-    )._sampled()
+    )._judge_sample()
     assert one[0].achieved == 1
 
 
@@ -294,7 +294,7 @@ def test_strangers_are_counted_where_somebody_was_left_out(
 
     monkeypatch.setattr(room, "tight_columns", lambda release: ["job"])
     monkeypatch.setattr(room, "tight_verdicts", lambda release, found: list(found))
-    monkeypatch.setattr(room, "tallied", lambda release, names: {"job": np.array([1, 1])})
+    monkeypatch.setattr(room, "tally_cells", lambda release, names: {"job": np.array([1, 1])})
     hidden = SimpleNamespace(name="job", hides=True, lists_values=True, design=None, d=2, possible_counts=lambda n: n)
     found = truth(beside(hidden, suppressed=suppressed, records=2 - suppressed), counts=counts)
     assert found._tight() == ["job"]
@@ -315,7 +315,7 @@ def test_strangers_are_counted_where_somebody_was_left_out(
     ],
 )
 def test_true_values_are_possible(true, suppressed, records, holds, breaches, achieved, said, monkeypatch) -> None:
-    monkeypatch.setattr(room, "tallied", lambda release, names: {"job": np.array([1, 1])})
+    monkeypatch.setattr(room, "tally_cells", lambda release, names: {"job": np.array([1, 1])})
     hidden = SimpleNamespace(name="job", hides=True, lists_values=True, design=None, d=2, possible_counts=lambda n: n)
     release = beside(hidden, suppressed=suppressed, records=records)
     (found,) = truth(release, counts=lambda names, strangers: {"job": np.array(true)})._possible()

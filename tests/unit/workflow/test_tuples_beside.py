@@ -14,7 +14,7 @@ from tests.statements import meaning
 def test_a_column_that_is_made_of_no_others_stays_as_it_is() -> None:
     single = meaning("job", 3, Role.SENSITIVE)
     assert with_members(Column(role=Role.SENSITIVE), single) is single
-    texts = Column(role=Role.PLAIN).met("note", None)
+    texts = Column(role=Role.PLAIN).over("note", None)
     assert texts.is_open
     assert with_members(Column(role=Role.PLAIN), texts) is texts
 

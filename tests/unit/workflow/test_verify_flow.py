@@ -62,7 +62,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         replaced = {
             "open_release": lambda one: one,
             "read_policy": lambda one: SimpleNamespace(require=asked, people=SimpleNamespace(key=())),
-            "claimed": lambda release: asked,
+            "read_claims": lambda release: asked,
             "demand_described": step("described", []),
             "demand_legible": step("legible", None),
             "tallied_columns": lambda *_: [],
@@ -75,10 +75,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             "check": check,
             "Judgement": SimpleNamespace(of=lambda *_: SimpleNamespace(needs=())),
             "demand_cells": step("cells", None),
-            "_declared": step("declared", {}),
+            "_declared_columns": step("declared", {}),
             "demand_claims": step("claims", None),
             "with_mechanism": step("mechanism", [said(True)]),
-            "unwanted": step("unwanted", []),
+            "find_unwanted": step("unwanted", []),
             "_another_share": step("share", []),
             "other_nodes": step("nodes", []),
             "asked_rows": step("rows", []),
@@ -152,7 +152,7 @@ def test_rows_are_as_many_as_the_manifest_says(seen: int, holds: bool | None, re
 def test_columns_take_roles_trees_and_knowledge_from_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     class Shown:
         def __init__(self, name: str, domain: Domain | None) -> None:
-            self.name, self.column = name, Column(role=Role.PLAIN).met(name, domain)
+            self.name, self.column = name, Column(role=Role.PLAIN).over(name, domain)
 
         def over(self, column: Any) -> Any:
             return column
@@ -171,7 +171,7 @@ def test_columns_take_roles_trees_and_knowledge_from_the_policy(monkeypatch: pyt
         SimpleNamespace(needs={"tree"}, on=("tree", "open")),
         SimpleNamespace(needs={"order"}, on=("job",)),
     ]
-    found = room._declared(SimpleNamespace(statements=statements), asked, policy)  # type: ignore[arg-type]
+    found = room._declared_columns(SimpleNamespace(statements=statements), asked, policy)  # type: ignore[arg-type]
     assert list(found) == ["tree", "open", "job"]
     assert found["tree"] == "with its tree"
     for name in ("open", "job"):

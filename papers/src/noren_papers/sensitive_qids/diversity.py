@@ -128,7 +128,7 @@ def entropy(table: Coded, levels: Sequence[int]) -> Answer:
     same = []
     for level in levels:
         names = [name for name, d in table.sizes.items() if d > level]
-        columns = {name: sensitive_quasi_identifier().met(name, Domain(table.values[name])) for name in names}
+        columns = {name: sensitive_quasi_identifier().over(name, Domain(table.values[name])) for name in names}
         counts = {name: table.counts(name) for name in names}
         found = [
             Decoys().decide(columns, counts, [model(l=level, on=names)])[0]

@@ -74,7 +74,7 @@ def rated(table: Coded, name: str, level: int) -> Groups:
     for value in crowded:
         rows = np.flatnonzero(codes == value)
         keep[rows[permutation(len(rows), stream)[cap:]]] = False
-    meant = sensitive_quasi_identifier().met(name, Domain(table.values[name]))
+    meant = sensitive_quasi_identifier().over(name, Domain(table.values[name]))
     coded = Records(int(keep.sum()), {name: meant}, {name: codes[keep]})
     plan = Rating().recode(coded, [FrequencyLDiversity(l=size, on=[name])], lambda n: permutation(n, stream))
     column = plan.of(name)

@@ -101,7 +101,7 @@ def likely_shares(table: GeneralTable, columns: Sequence[str]) -> dict[str, Numb
     out = {}
     for name in columns:
         column = table.columns[name]
-        meant = Column(role=column.role).met(name, column.domain)
+        meant = Column(role=column.role).over(name, column.domain)
         said: Statement = ExactStatement(meant) if column.nodes is None else NodeStatement(meant, column.nodes)
         axis = Axis(name, said, CodeCells(column.kinds, column.cells[table.keep]))
         out[name] = tabulate([axis], "likelihood").counts

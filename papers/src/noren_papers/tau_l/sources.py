@@ -182,7 +182,7 @@ def prepared(bench: Bench, name: str) -> Prepared:
         code = frame[column].replace_strict(list(tree.leaves), range(len(tree.leaves)), return_dtype=pl.Int64)
         codes[column] = code.to_numpy()
         meant = sensitive(hierarchy=tree) if column == source.sensitive else quasi_identifier(hierarchy=tree)
-        columns[column] = meant.met(column, Domain(tree.leaves))
+        columns[column] = meant.over(column, Domain(tree.leaves))
     coded = Records(frame.height, columns, codes)
     return Prepared(name, source.title, frame, source.quasi, source.sensitive, trees, coded)
 
@@ -203,13 +203,13 @@ def adult_tree(bench: Bench, column: str, values: list[str]) -> Hierarchy:
     """ARX's hierarchy, as it is: leaves that nobody has stay, as in the published figures."""
     tree = Hierarchy.from_rows(bench.hierarchy_rows(column))
     strange = tree.missing(values)
-    return tree if not strange else tree.restricted([*tree.leaves, *strange])
+    return tree if not strange else tree.restrict_to([*tree.leaves, *strange])
 
 
 def over_occurring(tree: Hierarchy, column: pl.Series) -> Hierarchy:
     """The tree over the values that occur: a secret that nobody has does not count for (tau, l)."""
     found = set(column.unique().to_list())
-    return tree.restricted([leaf for leaf in tree.leaves if leaf in found])
+    return tree.restrict_to([leaf for leaf in tree.leaves if leaf in found])
 
 
 def tree_for(values: list[str], shape: Inner | tuple[float, ...] | None) -> Hierarchy:

@@ -236,7 +236,7 @@ class SparkEngine:
         seen = {name: np.any([one.seen[name] for one in done], axis=0) for name in (done[0].seen if done else ())}
         if all(found.all() for found in seen.values()):
             return done, titles
-        fewer = tally.narrowed(seen)
+        fewer = tally.narrow_to(seen)
         after = fewer.columns()
         task = Rewrite(tuple(one.made for one in done), titles, after, fewer, folder, aside)
         with told():
@@ -321,7 +321,7 @@ class SparkEngine:
             chain, encode = Chain(source, (), starts), Held(starts)
         context = self.session.sparkContext
         drawn = context.accumulator({}, by_part())
-        shared = making.shared
+        shared = making.shared_maker
         own = [] if shared is not None else [context.broadcast(making.part(a, b)) for a, b in pairwise(starts)]
         return Make(encode, shared, own, making.stream, drawn), chain, drawn
 

@@ -131,7 +131,7 @@ class Draw:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         number, done = part_number(), 0
         for made in self.make.cells(batches):
-            cells = self.tally.written({name: made[name] for name in self.wire.like})
+            cells = self.tally.renumber_sets({name: made[name] for name in self.wire.like})
             size = batch_length(cells)
             keys = order_keys(self.keys, np.arange(done, done + size), np.full(size, number))
             yield self.wire.packed(cells, keys)
@@ -214,7 +214,7 @@ def written_part(
 
 def like_of(cells: CellBatch, tally: SetTally, columns: Sequence[Statement]) -> dict[str, Cells]:
     """Return an empty batch of the columns as they are shuffled."""
-    found = tally.written({column.name: cells[column.name] for column in columns})
+    found = tally.renumber_sets({column.name: cells[column.name] for column in columns})
     assert all(not isinstance(one, NumberedSets) or len(one) == 0 for one in found.values())
     return found
 
@@ -303,7 +303,9 @@ class Rewrite:
 
     def __call__(self, numbers: Iterator[int]) -> Iterator[bytes]:
         for number in numbers:
-            cells = map(self.tally.written, ParquetStore.part(self.folder / self.names[number], None, self.before))
+            cells = map(
+                self.tally.renumber_sets, ParquetStore.part(self.folder / self.names[number], None, self.before)
+            )
             place = int(self.names[number].removesuffix(".parquet").rpartition("-")[2])
             done = written_part(place, cells, self.after, self.folder, self.aside, {})
             yield sent(done)
@@ -383,7 +385,7 @@ class CountedStore(ParquetStore):
         super().__init__(*paths)
         self._session = session
 
-    def counted(self, columns: Sequence[Statement]) -> tuple[dict[str, Cells], NDArray[np.int64]]:
+    def count_combinations(self, columns: Sequence[Statement]) -> tuple[dict[str, Cells], NDArray[np.int64]]:
         """Count the distinct combinations of cells of some columns."""
         import pyarrow as pa
         from pyspark.sql import functions

@@ -21,7 +21,7 @@ class Wire:
 
     def __init__(self, like: CellBatch) -> None:
         self.like = dict(like)
-        self.types = {name: cells.packed().type for name, cells in like.items()}
+        self.types = {name: cells.pack().type for name, cells in like.items()}
         self.fixed = [name for name, cells in like.items() if not isinstance(cells, OpenCells | TermCells)]
         self.loose = [name for name in like if name not in self.fixed]
         for name in self.loose:
@@ -38,9 +38,9 @@ class Wire:
         import pyarrow as pa
 
         n = batch_length(batch)
-        parts = [_bytes_of(batch[name].packed().cast(self.types[name]), n) for name in self.fixed]
+        parts = [_bytes_of(batch[name].pack().cast(self.types[name]), n) for name in self.fixed]
         row = np.concatenate(parts, axis=1) if parts else np.zeros((n, 0), np.uint8)
-        loose = [_loose(batch[name].packed()) for name in self.loose]
+        loose = [_loose(batch[name].pack()) for name in self.loose]
         keyed = np.ascontiguousarray(keys.T)
         arrays = [pa.array(keyed[0]), pa.array(keyed[1]), _binary(row), *loose]
         return pa.RecordBatch.from_arrays(arrays, ["hi", "lo", "row", *(f"v{i}" for i in range(len(loose)))])
@@ -55,7 +55,7 @@ class Wire:
             at += self.widths[name]
         for number, name in enumerate(self.loose):
             found[name] = _unloose(batch.column(3 + number), self.types[name])
-        return {name: cells.unpacked(found[name]) for name, cells in self.like.items()}
+        return {name: cells.unpack(found[name]) for name, cells in self.like.items()}
 
 
 def _width(kind: Any) -> int:

@@ -200,7 +200,7 @@ class Axis:
         """Return the distinct cells, and the number of every row's cell."""
         cells, ids = self.cells.distinct()
         try:
-            self.statement.checked(cells)
+            self.statement.check_cells(cells)
         except ModelDoesNotApply as error:
             raise QueryError(error.message, hint=error.hint or AGAIN) from None
         return cells, ids.astype(np.int32)
@@ -271,4 +271,4 @@ class Axis:
 
 def numbered_column(name: str, d: int) -> Column:
     """Return a column of d values that are named by their numbers."""
-    return Column(role=Role.PLAIN).met(name, Domain(tuple(map(str, range(d)))))
+    return Column(role=Role.PLAIN).over(name, Domain(tuple(map(str, range(d)))))

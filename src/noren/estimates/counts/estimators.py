@@ -219,7 +219,7 @@ def prepare_shuffled(axes: Sequence[Axis], rows_each: int | None = None) -> Shuf
     place = slot_of.astype(np.int64)
     for axis in shuffled:
         members, ids = axis.distinct
-        place = place * axis.d + axis.statement.checked(members)[ids[counted]]
+        place = place * axis.d + axis.statement.check_cells(members)[ids[counted]]
     omega = np.bincount(place, minlength=cells).reshape(shape) * (combinations / each)
     return ShuffledFrame(
         axes=axes,

@@ -90,7 +90,7 @@ def _level(text: str, column: Column, argument: str, domain: Domain) -> Grouping
         raise QueryError(
             f"{text!r}: level {argument!r} is not one of 0..{height}.", hint="Level 0 is the value itself."
         )
-    labels, groups = column.tree.restricted(domain.values).groups(int(argument))
+    labels, groups = column.tree.restrict_to(domain.values).groups(int(argument))
     return Grouping(column.name, text, labels, groups)
 
 
@@ -142,7 +142,7 @@ def allowed_values(column: Column, wanted: object, domain: Domain) -> NDArray[np
     values: Sequence[object] = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
     if not values:
         raise QueryError(f"no value meets the condition on {column.name!r}.", hint="Give at least one.")
-    hierarchy = column.tree.restricted(domain.values) if column.tree is not None else None
+    hierarchy = column.tree.restrict_to(domain.values) if column.tree is not None else None
     out = np.zeros(len(domain), bool)
     for value in values:
         label = MISSING if value is None else value_text(value)
@@ -358,7 +358,9 @@ class Members:
                 continue
             for member in domain.members:
                 if member.name not in columns:
-                    known[member.name] = column.met(member.name, member.domain, hierarchy=member.tree, distance="equal")
+                    known[member.name] = column.over(
+                        member.name, member.domain, hierarchy=member.tree, distance="equal"
+                    )
                     owner[member.name] = name
                     codes[member.name] = domain.codes[member.name]
         return cls(known, owner, codes)

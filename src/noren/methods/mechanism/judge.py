@@ -129,7 +129,7 @@ def published_of(table: Records, plan: Plan) -> Published:
         statement: Statement = ExactStatement(column)
         data = CodeCells(column.d, table.codes[name])
         if isinstance(change, Recode):
-            statement = NodeStatement(column.met(name, column.domain, hierarchy=None), change.nodes)
+            statement = NodeStatement(column.over(name, column.domain, hierarchy=None), change.nodes)
             data = CodeCells(len(change.nodes), change.data)
         elif isinstance(change, Group):
             statement = GroupStatement(column, change.table.groups, 1, change.table)

@@ -118,7 +118,7 @@ class PublishedTerms:
         could = linked.reshape(-1, terms) & ~self.has[rows[some]]
         changed = own.mean(axis=0) + (with_it - own[some][:, None]) / len(rows)
         table = figures_of(changed.reshape(-1, len(self.alpha)), self.alpha, self.model.tail_from)
-        holds = self.model.judged(GroupBeliefs(np.ones(len(table), np.int64), table))[1]
+        holds = self.model.judge_beliefs(GroupBeliefs(np.ones(len(table), np.int64), table))[1]
         return could, could & ~np.asarray(holds).reshape(could.shape), with_it
 
     def _own(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -171,7 +171,7 @@ def judged(
         good = np.ones(len(there), bool)
         for model in models:
             with np.errstate(divide="ignore", invalid="ignore"):  # a class may be tried with a value that nobody has
-                good &= np.asarray(model.judged(part, secret, overall)[1])
+                good &= np.asarray(model.judge_histograms(part, secret, overall)[1])
         out[there] = good
     return out
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from noren.errors import ReleaseError
 from noren.release.store import sides
 from noren.schema.nodes import Nodes
-from noren.sources.postgres import quoted, text
+from noren.sources.postgres import quote_name, quote_text
 from noren.statements import Cells, Statement
 
 # ---------------------------------------------------------------------- counted pairs
@@ -85,7 +85,7 @@ def pair_constraints(schema: str, pair: Pair, lookups: Sequence[str]) -> str:
     """Return the constraints of pair tables: every pair once, and valid numbers; checked after the lines are
     inserted."""
     keys = [
-        f"ADD FOREIGN KEY ({field}) REFERENCES {schema}.{quoted(lookup)} (id)"
+        f"ADD FOREIGN KEY ({field}) REFERENCES {schema}.{quote_name(lookup)} (id)"
         for field, lookup in zip(FIELDS[:2], lookups, strict=True)
     ]
     return f"ALTER TABLE {schema}.{table_name(pair)} ADD PRIMARY KEY (first, second), {', '.join(keys)}"
@@ -95,16 +95,16 @@ def pair_reading(schema: str, pair: Pair, names: Mapping[int, str], title: str) 
     """Return the query for the counts of some or all of a pair's columns, named by their positions."""
     fields = dict(zip(pair, FIELDS[:2], strict=True))
     chosen = [fields[place] for place in names]
-    shown = ", ".join(f"{fields[place]} AS {quoted(name)}" for place, name in names.items())
+    shown = ", ".join(f"{fields[place]} AS {quote_name(name)}" for place, name in names.items())
     if len(names) == len(pair):
-        return f"SELECT {shown}, rows AS {quoted(title)} FROM {schema}.{table_name(pair)}"
-    summed = f"sum(rows)::int8 AS {quoted(title)}"
+        return f"SELECT {shown}, rows AS {quote_name(title)} FROM {schema}.{table_name(pair)}"
+    summed = f"sum(rows)::int8 AS {quote_name(title)}"
     return f"SELECT {shown}, {summed} FROM {schema}.{table_name(pair)} GROUP BY {', '.join(chosen)}"
 
 
 def pair_comparison(schema: str, cells: str, pair: Pair, columns: Sequence[str]) -> str:
     """Return the query for lines with wrong counts."""
-    first, second = map(quoted, columns)
+    first, second = map(quote_name, columns)
     counted = f"SELECT {first} AS first, {second} AS second, count(*) AS n FROM {schema}.{cells} GROUP BY 1, 2"
     return (
         f"SELECT 1 FROM ({counted}) c FULL JOIN {schema}.{table_name(pair)} k USING (first, second) "
@@ -178,7 +178,7 @@ class Lookup:
     ranges: tuple[str, list[str]] | None = None
 
     def definition(self, schema: str) -> list[str]:
-        full = f"{schema}.{quoted(self.name)}"
+        full = f"{schema}.{quote_name(self.name)}"
         interval = "" if self.ranges is None else f", interval {self.ranges[0]} NOT NULL"
         return [f"CREATE TABLE {full} (id int PRIMARY KEY, value {sql_type(self.content.type)} NOT NULL{interval})"]
 
@@ -249,12 +249,12 @@ def view_query(schema: str, columns: Sequence[Statement]) -> str:
     """Return the query of the view for people, for publishing and for comparison."""
     shown, joined = [], []
     for number, column in enumerate(columns):
-        name, lookup = quoted(column.name), lookup_name(column, number + 1)
+        name, lookup = quote_name(column.name), lookup_name(column, number + 1)
         if lookup is None:
             shown.append(f"c.{name}")
             continue
         shown.append(f"l{number}.{'value' if node_ranges(column.nodes) is None else 'interval'} AS {name}")
-        joined.append(f"JOIN {schema}.{quoted(lookup)} l{number} ON l{number}.id = c.{name}")
+        joined.append(f"JOIN {schema}.{quote_name(lookup)} l{number} ON l{number}.id = c.{name}")
     return f"SELECT {', '.join(shown)} FROM {schema}.{CELLS} c {' '.join(joined)}"
 
 
@@ -268,18 +268,18 @@ def comments(
         f"COMMENT ON TABLE {schema}.{MANIFEST} IS 'What the cells mean, and what was required and holds.'",
     ]
     for column, lookup in zip(columns, lookups, strict=True):
-        told = text(str(column.field().get("description") or f"{column.words[0].upper()}{column.words[1:]}."))
-        out += [f"COMMENT ON COLUMN {schema}.{table}.{quoted(column.name)} IS {told}" for table in (RECORDS, CELLS)]
+        told = quote_text(str(column.field().get("description") or f"{column.words[0].upper()}{column.words[1:]}."))
+        out += [f"COMMENT ON COLUMN {schema}.{table}.{quote_name(column.name)} IS {told}" for table in (RECORDS, CELLS)]
         if lookup is not None:
-            meant = text(f"What the numbers in column {column.name} of cells mean.")
-            out.append(f"COMMENT ON TABLE {schema}.{quoted(lookup.name)} IS {meant}")
+            meant = quote_text(f"What the numbers in column {column.name} of cells mean.")
+            out.append(f"COMMENT ON TABLE {schema}.{quote_name(lookup.name)} IS {meant}")
     for pair in pairs:
         first, second = (columns[place - 1].name for place in pair)
-        told = text(f"How many rows of cells have each pair of numbers in {first} and {second}.")
+        told = quote_text(f"How many rows of cells have each pair of numbers in {first} and {second}.")
         out.append(f"COMMENT ON TABLE {schema}.{table_name(pair)} IS {told}")
     for side, sharing in sides(columns).items():
         out.append(
-            f"COMMENT ON TABLE {schema}.{quoted(side_name(side))} IS "
-            f"{text(sharing[0].side_title([one.name for one in sharing]))}"
+            f"COMMENT ON TABLE {schema}.{quote_name(side_name(side))} IS "
+            f"{quote_text(sharing[0].side_title([one.name for one in sharing]))}"
         )
     return out

@@ -34,7 +34,7 @@ from noren.release.manifest import FORMAT
 from noren.release.package import manifest_block
 from noren.release.release import Release
 from noren.release.store import sides
-from noren.sources.postgres import Address, Connection, Refused, quoted, text
+from noren.sources.postgres import Address, Connection, Refused, quote_name, quote_text
 from noren.statements import CellBatch, Cells, Statement
 
 TAKEN = "42P06"
@@ -60,7 +60,7 @@ def publish(release: Release, place: str, *, grant: Sequence[str] = (), meter: M
     with Connection(address) as base:
         base.run("BEGIN")
         _write(base, release, address, list(zip(columns, lookups, strict=True)), PairTally(sizes, release.rows), meter)
-        _close(base, quoted(address.schema), grant)
+        _close(base, quote_name(address.schema), grant)
         base.run("COMMIT")
     return address.name
 
@@ -92,7 +92,7 @@ def _write(
     tally: PairTally,
     meter: Meter,
 ) -> None:
-    schema = quoted(address.schema or "")
+    schema = quote_name(address.schema or "")
     try:
         base.run(f"CREATE SCHEMA {schema}")
     except Refused as refused:
@@ -106,7 +106,7 @@ def _write(
             _fill_lookup(base, lookup, address)
     for side, sharing in sides(statements).items():
         _fill_side(base, side, sharing[0], address)
-    types = ", ".join(f"{quoted(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
+    types = ", ".join(f"{quote_name(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
     base.run(f"CREATE TABLE {schema}.{CELLS} ({types})")
     rows = base.ingest(CELLS, _reader(release, columns, tally, meter), address.schema or "")
     if rows not in (-1, release.rows):
@@ -120,7 +120,7 @@ def _write(
     manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
     block = json.dumps(manifest_block(manifest), ensure_ascii=False)
     base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest json NOT NULL)")
-    base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::json)")
+    base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {quote_text(block)}::json)")
     for comment in comments(schema, statements, [lookup for _, lookup in columns], list(tally.held)):
         base.run(comment)
 
@@ -128,7 +128,7 @@ def _write(
 def _fill_lookup(base: Connection, lookup: Lookup, address: Address) -> None:
     import pyarrow as pa
 
-    schema = quoted(address.schema or "")
+    schema = quote_name(address.schema or "")
     for statement in lookup.definition(schema):
         base.run(statement)
     ids = pa.array(np.arange(len(lookup.content), dtype=np.int32))
@@ -137,7 +137,7 @@ def _fill_lookup(base: Connection, lookup: Lookup, address: Address) -> None:
         base.ingest(lookup.name, table, address.schema or "")
         return
     kind, texts = lookup.ranges
-    full = f"{schema}.{quoted(lookup.name)}"
+    full = f"{schema}.{quote_name(lookup.name)}"
     base.run(f"ALTER TABLE {full} ADD COLUMN as_text text, ALTER COLUMN interval DROP NOT NULL")
     base.ingest(lookup.name, table.append_column("as_text", pa.array(texts)), address.schema or "")
     base.run(f"UPDATE {full} SET interval = as_text::{kind}")
@@ -147,23 +147,23 @@ def _fill_lookup(base: Connection, lookup: Lookup, address: Address) -> None:
 def _fill_side(base: Connection, side: str, statement: Statement, address: Address) -> None:
     import pyarrow as pa
 
-    schema = quoted(address.schema or "")
+    schema = quote_name(address.schema or "")
     content = pa.table({name: plain(column) for name, column in statement.side_columns().items()})
-    types = [f"{quoted(field.name)} {sql_type(field.type)}" for field in content.schema]
+    types = [f"{quote_name(field.name)} {sql_type(field.type)}" for field in content.schema]
     key = statement.side_key
     if key is not None:
         keys = content.column(key).combine_chunks().unique().sort()
         base.run(f"CREATE TABLE {schema}.{key_table(side)} (id {sql_type(keys.type)} PRIMARY KEY)")
         base.ingest(key_table(side), pa.table({"id": keys}), address.schema or "")
-        types.append(f"FOREIGN KEY ({quoted(key)}) REFERENCES {schema}.{key_table(side)} (id)")
-    base.run(f"CREATE TABLE {schema}.{quoted(side_name(side))} ({', '.join(types)})")
+        types.append(f"FOREIGN KEY ({quote_name(key)}) REFERENCES {schema}.{key_table(side)} (id)")
+    base.run(f"CREATE TABLE {schema}.{quote_name(side_name(side))} ({', '.join(types)})")
     base.ingest(side_name(side), content, address.schema or "")
 
 
 def _fill_counts(
     base: Connection, tally: PairTally, columns: Sequence[tuple[Statement, Lookup | None]], address: Address
 ) -> None:
-    schema = quoted(address.schema or "")
+    schema = quote_name(address.schema or "")
     names = {number: lookup.name for number, (_, lookup) in enumerate(columns, 1) if lookup is not None}
     for pair, content in tally.tables():
         base.run(pair_definition(schema, pair))
@@ -180,9 +180,9 @@ def _type(release: Release, column: Statement, lookup: Lookup | None) -> str:
 
 def _foreign_key(schema: str, column: Statement, lookup: Lookup | None) -> str | None:
     if lookup is not None:
-        return f"FOREIGN KEY ({quoted(column.name)}) REFERENCES {schema}.{quoted(lookup.name)} (id)"
+        return f"FOREIGN KEY ({quote_name(column.name)}) REFERENCES {schema}.{quote_name(lookup.name)} (id)"
     if column.side is not None and column.side_key is not None:
-        return f"FOREIGN KEY ({quoted(column.name)}) REFERENCES {schema}.{key_table(column.side)} (id)"
+        return f"FOREIGN KEY ({quote_name(column.name)}) REFERENCES {schema}.{key_table(column.side)} (id)"
     return None
 
 
@@ -227,22 +227,22 @@ def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
     given = base.rows(
         "SELECT DISTINCT c.relname::text, coalesce(r.rolname::text, 'public') FROM pg_class c "
         "CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
-        f"WHERE c.relnamespace = {text(schema)}::regnamespace AND a.grantee <> c.relowner"
+        f"WHERE c.relnamespace = {quote_text(schema)}::regnamespace AND a.grantee <> c.relowner"
     )
     for table, role in given:
-        whom = "PUBLIC" if role == "public" else quoted(role)
-        base.run(f"REVOKE ALL ON {schema}.{quoted(table)} FROM {whom}")
+        whom = "PUBLIC" if role == "public" else quote_name(role)
+        base.run(f"REVOKE ALL ON {schema}.{quote_name(table)} FROM {whom}")
     given = base.rows(
         "SELECT DISTINCT coalesce(r.rolname::text, 'public') FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a "
-        f"LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE n.oid = {text(schema)}::regnamespace "
+        f"LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE n.oid = {quote_text(schema)}::regnamespace "
         "AND a.grantee <> n.nspowner"
     )
     for (role,) in given:
-        base.run(f"REVOKE ALL ON SCHEMA {schema} FROM {'PUBLIC' if role == 'public' else quoted(role)}")
+        base.run(f"REVOKE ALL ON SCHEMA {schema} FROM {'PUBLIC' if role == 'public' else quote_name(role)}")
     for role in grant:
         try:
-            base.run(f"GRANT USAGE ON SCHEMA {schema} TO {quoted(role)}")
-            base.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {quoted(role)}")
+            base.run(f"GRANT USAGE ON SCHEMA {schema} TO {quote_name(role)}")
+            base.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {quote_name(role)}")
         except Refused as refused:
             if refused.state == NO_ROLE:
                 raise ReleaseError(f"there is no role {role!r}.", hint="Create it first, or use another.") from None

@@ -30,9 +30,9 @@ from noren.release.database.layout import (
 from noren.release.manifest import Manifest
 from noren.release.package import manifest_of
 from noren.release.store import sides
-from noren.sources.postgres import Address, Connection, PostgresSource, Refused, quoted, text
+from noren.sources.postgres import Address, Connection, PostgresSource, Refused, quote_name, quote_text
 from noren.statements import CellBatch, Cells, SetCells, Statement
-from noren.statements.set_cells import numbered
+from noren.statements.set_cells import look_up_sets
 
 AGAIN = "Ask for the release again."
 NO_VIEWS = ("42501", "25006")
@@ -50,9 +50,9 @@ class DatabaseStore:
         self.address = address
         self.pairs = tuple(pairs)
         """Which columns, by their places, the base has counted together."""
-        self.schema = quoted(address.schema or "")
+        self.schema = quote_name(address.schema or "")
         self.columns = tuple(columns)
-        self._source = PostgresSource(replace(address, schema=None, table=f"{self.schema}.{quoted(CELLS)}"))
+        self._source = PostgresSource(replace(address, schema=None, table=f"{self.schema}.{quote_name(CELLS)}"))
         self._lookups = {
             column.name: name
             for number, column in enumerate(columns, 1)
@@ -66,7 +66,7 @@ class DatabaseStore:
         for batch in self._source.batches([column.name for column in columns]):
             yield self._cells(batch, columns)
 
-    def counted(self, columns: Sequence[Statement]) -> tuple[CellBatch, NDArray[np.int64]]:
+    def count_combinations(self, columns: Sequence[Statement]) -> tuple[CellBatch, NDArray[np.int64]]:
         """Count the distinct combinations of cells on the server."""
         import pyarrow as pa
 
@@ -76,20 +76,20 @@ class DatabaseStore:
                     self._lookup(column, reader)
             table = pa.Table.from_batches(list(reader.batches(self.counting(columns)))).combine_chunks()
             rows = table.column(ROWS).to_numpy().astype(np.int64)
-            if self._kept(columns) is not None and int(rows.sum()) != self._rows(reader):
-                raise _refused(self.address, "its tables of counts do not belong to its rows", "")
+            if self._find_pair(columns) is not None and int(rows.sum()) != self._rows(reader):
+                raise _refusal(self.address, "its tables of counts do not belong to its rows", "")
         parts = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
         return self._cells(parts[0], columns), rows
 
     def counting(self, columns: Sequence[Statement]) -> str:
         """Return the query that counts combinations, from stored counts if the database has them."""
-        kept = self._kept(columns)
+        kept = self._find_pair(columns)
         if kept is not None:
             return pair_reading(self.schema, kept, {self._places[one.name]: one.name for one in columns}, ROWS)
-        names = ", ".join(quoted(column.name) for column in columns)
-        return f"SELECT {names}, count(*) AS {quoted(ROWS)} FROM {self.schema}.{CELLS} GROUP BY {names}"
+        names = ", ".join(quote_name(column.name) for column in columns)
+        return f"SELECT {names}, count(*) AS {quote_name(ROWS)} FROM {self.schema}.{CELLS} GROUP BY {names}"
 
-    def _kept(self, columns: Sequence[Statement]) -> Pair | None:
+    def _find_pair(self, columns: Sequence[Statement]) -> Pair | None:
         """Return the first stored pair of columns that contains all of these."""
         asked = {self._places[column.name] for column in columns}
         return next((pair for pair in self.pairs if asked and asked <= set(pair)), None)
@@ -110,7 +110,7 @@ class DatabaseStore:
             meant, ids = self._lookup(column), found.to_numpy(zero_copy_only=False)
             if len(ids) and not (found.null_count == 0 and ids.min() >= 0 and ids.max() < len(meant)):
                 raise ReleaseError(f"column {column.name!r} has a number without a meaning.", hint=AGAIN)
-            out[column.name] = numbered(meant, ids) if isinstance(meant, SetCells) else meant.take(ids)
+            out[column.name] = look_up_sets(meant, ids) if isinstance(meant, SetCells) else meant.take(ids)
         return out
 
     def _lookup(self, column: Statement, reader: Connection | None = None) -> Cells:
@@ -118,7 +118,7 @@ class DatabaseStore:
         import pyarrow as pa
 
         if column.name not in self._meant:
-            asked = f"SELECT id, value FROM {self.schema}.{quoted(self._lookups[column.name])} ORDER BY id"
+            asked = f"SELECT id, value FROM {self.schema}.{quote_name(self._lookups[column.name])} ORDER BY id"
             batches = self._source.read(asked) if reader is None else reader.batches(asked)
             table = pa.Table.from_batches(list(batches))
             if not np.array_equal(table.column("id").to_numpy(), np.arange(table.num_rows)):
@@ -129,7 +129,7 @@ class DatabaseStore:
     # ------------------------------------------------------------------ closed world
 
     @cached_property
-    def described(self) -> Mapping[str, set[str]]:
+    def described_tables(self) -> Mapping[str, set[str]]:
         """Return the columns of every table of such a release."""
         names = {column.name for column in self.columns}
         out = {CELLS: names, RECORDS: names, MANIFEST: {"format", "manifest"}}
@@ -149,35 +149,35 @@ class DatabaseStore:
             self._demand_plain(base)
             found = base.rows(
                 "SELECT c.relname::text, a.attname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-                f"WHERE c.relnamespace = {text(self.schema)}::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p', 'f') "
-                "AND a.attnum > 0 AND NOT a.attisdropped"
+                f"WHERE c.relnamespace = {quote_text(self.schema)}::regnamespace "
+                "AND c.relkind IN ('r', 'v', 'm', 'p', 'f') AND a.attnum > 0 AND NOT a.attisdropped"
             )
-        strange = sorted({table for table, _ in found if table not in self.described})
+        strange = sorted({table for table, _ in found if table not in self.described_tables})
         if strange:
-            raise _refused(self.address, f"it holds the table {strange[0][:60]!r}")
-        strange = sorted({column for table, column in found if column not in self.described[table]})
+            raise _refusal(self.address, f"it holds the table {strange[0][:60]!r}")
+        strange = sorted({column for table, column in found if column not in self.described_tables[table]})
         if strange:
-            raise _refused(self.address, f"it has the column {strange[0][:60]!r}")
+            raise _refusal(self.address, f"it has the column {strange[0][:60]!r}")
         for pair in self.pairs:
             names = [self.columns[place - 1].name for place in pair]
             asked = pair_comparison(self.schema, CELLS, pair, names)
             if any(batch.num_rows for batch in self._source.read(asked, COUNTING)):
-                raise _refused(self.address, f"{table_name(pair)} does not match its rows", "")
+                raise _refusal(self.address, f"{table_name(pair)} does not match its rows", "")
 
     def _demand_plain(self, base: Connection) -> None:
         """Refuse rules, row policies, and inheritance between tables."""
         asked = base.rows(
             "SELECT c.relname::text FROM pg_class c WHERE "
-            f"c.relnamespace = {text(self.schema)}::regnamespace AND c.relname <> '{RECORDS}' AND c.relkind <> 'i' AND "
-            "(c.relkind <> 'r' OR c.relrowsecurity OR c.relhasrules "
+            f"c.relnamespace = {quote_text(self.schema)}::regnamespace AND c.relname <> '{RECORDS}' "
+            "AND c.relkind <> 'i' AND (c.relkind <> 'r' OR c.relrowsecurity OR c.relhasrules "
             "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhparent = c.oid))"
         )
         if asked:
-            raise _refused(self.address, f"{asked[0][0][:60]!r} is not an ordinary table", "")
+            raise _refusal(self.address, f"{asked[0][0][:60]!r} is not an ordinary table", "")
 
     def _demand_view(self, base: Connection) -> None:
         """Refuse a view that differs from the published one, by comparing the server's definitions."""
-        full = text(f"{self.schema}.{RECORDS}")
+        full = quote_text(f"{self.schema}.{RECORDS}")
         try:
             base.run("BEGIN")
             base.run("SET LOCAL search_path = ''")
@@ -195,21 +195,18 @@ class DatabaseStore:
             )
             raise ReleaseError(message, hint="Verify as a user with the right TEMPORARY on the database.") from None
         if found != [(True,)]:
-            raise _refused(self.address, f"{RECORDS!r} is not the view of its cells", "")
+            raise _refusal(self.address, f"{RECORDS!r} is not the view of its cells", "")
 
 
-def _refused(address: Address, why: str, which: str = ", which its manifest does not describe") -> ReleaseError:
-    return ReleaseError(
-        f"{address.name}: not as published: {why}{which}.",
-        hint="Do not use it; ask the holder for it again.",
-    )
+def _refusal(address: Address, why: str, which: str = ", which its manifest does not describe") -> ReleaseError:
+    return ReleaseError.distrust(f"{address.name}: not as published: {why}{which}.")
 
 
 def _pairs(base: Connection, schema: str, columns: Sequence[Statement]) -> list[Pair]:
     """Return the stored pairs of columns, the smallest first. Older releases have none."""
     there = base.rows(
         "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname LIKE 'counts%' "
-        f"AND relnamespace = {text(schema)}::regnamespace ORDER BY reltuples, relname"
+        f"AND relnamespace = {quote_text(schema)}::regnamespace ORDER BY reltuples, relname"
     )
     numbers = [number for number, column in enumerate(columns, 1) if lookup_name(column, number) is not None]
     possible = {table_name(pair): pair for pair in combinations(numbers, 2)}
@@ -222,7 +219,7 @@ def read_database(place: str) -> tuple[Manifest, DatabaseStore, str]:
     if not address.schema:
         hint = 'Add its schema to the address: "postgresql://host/base?schema=patients_2026".'
         raise ReleaseError(f"{address.name}: the address has no schema of a release.", hint=hint)
-    schema = quoted(address.schema)
+    schema = quote_name(address.schema)
     with Connection(address) as base:
         try:
             found = base.rows(f"SELECT manifest::text FROM {schema}.{MANIFEST}")
@@ -233,13 +230,13 @@ def read_database(place: str) -> tuple[Manifest, DatabaseStore, str]:
                 ) from None
             raise
         if len(found) != 1:
-            raise _refused(address, "its manifest is not a manifest")
+            raise _refusal(address, "its manifest is not a manifest")
         manifest = manifest_of(address.name, json.loads(found[0][0]))
         columns = _with_sides(base, schema, manifest.columns, address)
         pairs = _pairs(base, schema, columns)
     store = DatabaseStore(address, columns, pairs)
     if set(store._source.columns) != {column.name for column in columns}:
-        raise _refused(address, "its cells have other columns")
+        raise _refusal(address, "its cells have other columns")
     return manifest.model_copy(update={"columns": tuple(columns)}), store, address.name
 
 
@@ -248,11 +245,11 @@ def _with_sides(base: Connection, schema: str, columns: Sequence[Statement], add
 
     found: dict[str, Any] = {}
     for side, sharing in sides(columns).items():
-        batches = list(base.batches(f"SELECT * FROM {schema}.{quoted(side_name(side))}"))
+        batches = list(base.batches(f"SELECT * FROM {schema}.{quote_name(side_name(side))}"))
         table = pa.Table.from_batches(batches).combine_chunks()
         content = {name: table.column(name).combine_chunks() for name in table.column_names}
         try:
             found[side] = sharing[0].read_side(content)
         except (pa.ArrowException, KeyError, ValueError, TypeError):
-            raise _refused(address, f"the table {side_name(side)!r} does not fit its column") from None
+            raise _refusal(address, f"the table {side_name(side)!r} does not fit its column") from None
     return [column if column.side is None else column.with_side(found[column.side]) for column in columns]

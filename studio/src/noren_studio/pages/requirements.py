@@ -126,7 +126,8 @@ def _columns(session: Session, at: int, name: str, given: Mapping[str, Any]) -> 
 
 
 def _change(session: Session, at: int, name: str, field: str, value: Any) -> None:
-    edit(session, texts.set_to(f"{name}.{field}", value), partial(set_parameter, at=at, field=field, value=value))
+    words = texts.parameter_of(name, field, value)
+    edit(session, words, partial(set_parameter, at=at, field=field, value=value))
 
 
 def _remove(session: Session, at: int, name: str) -> None:

@@ -66,7 +66,3 @@ def file_of(name: str, size: int) -> str:
 def saved(place: str, signer: str | None) -> str:
     signed = f", signed by {signer}" if signer else ", not signed"
     return f"Handed over to {place}{signed}."
-
-
-def share_of(attack: str, figure: str, share: float) -> str:
-    return f"{attack}: {figure}, {share:.1%}"

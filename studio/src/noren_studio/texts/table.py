@@ -100,6 +100,10 @@ def role_for(name: str) -> str:
     return f"Role of {name}"
 
 
+def role_of(name: str, role: str) -> str:
+    return f"{name}: {role.lower()}"
+
+
 def rows_with_same(name: str) -> str:
     return f"Rows with the same {name} are one person's"
 

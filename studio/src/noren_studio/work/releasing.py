@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from noren.progress import Stage
-from noren_studio.work.auditing import main_figures
 from noren_studio.work.choosing import cell_text, rules_of, verdict_rows
 
 EXAMPLE = 3
@@ -46,7 +46,26 @@ def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], 
 
     page = run(release, rules_of(policy, base), original=place, stage=stage)
     page.save(to)
-    return {"page": to, "attacks": [main_figures(one) for one in page.content["attacks"]["run"]]}
+    return {"page": to, "attacks": [_attack(one) for one in page.content["attacks"]["run"]]}
+
+
+def _attack(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the main figure of an attack: without a release, in the raw table, and in the release."""
+    from noren.report import final, headline, shown_scenarios
+
+    name = headline(found)
+    last = final(found)
+    raw = next((one["summary"].get(name) for one in shown_scenarios(found) if one["name"] == "raw"), None)
+    return {
+        "attack": found["attack"],
+        "target": list(found["target"]),
+        "adversary": found["adversary"],
+        "figure": None if name is None else str(found["titles"].get(name, name.replace("_", " "))),
+        "nothing": None if name is None else found["baseline"].get(name),
+        "raw": raw,
+        "release": None if name is None else last["summary"].get(name),
+        "means": last["title"],
+    }
 
 
 def save_release(

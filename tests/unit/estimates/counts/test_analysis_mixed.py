@@ -189,9 +189,9 @@ def test_no_records_and_one(world: World) -> None:
 def release(world: World) -> Release:
     ages, ills = Domain(tuple(str(20 + a) for a in range(AGES)), "integer"), Domain(tuple("abcdefghi"))
     columns = (
-        NodeStatement(quasi_identifier().met("age", ages), NODES),
-        SetStatement(sensitive().met("ill", ills), DESIGNS["sets"]),
-        ExactStatement(plain().met("sex", Domain(("f", "m")))),
+        NodeStatement(quasi_identifier().over("age", ages), NODES),
+        SetStatement(sensitive().over("ill", ills), DESIGNS["sets"]),
+        ExactStatement(plain().over("sex", Domain(("f", "m")))),
     )
     manifest = Manifest(
         noren="1", records=N, suppressed=7, columns=columns, requirements=(), randomness="fresh", verdicts=(),

@@ -27,7 +27,7 @@ BINS = (0.0, 10.0, 20.0, 40.0)
 
 
 def column(name: str, domain: Domain, tree: Hierarchy | None = None) -> Column:
-    return plain().met(name, domain, hierarchy=tree)
+    return plain().over(name, domain, hierarchy=tree)
 
 
 COLUMNS = {
@@ -184,7 +184,7 @@ def release() -> Release:
     ills = ("break", "flu", "tb")
     statements: dict[str, Statement] = {
         "job": drawn("job", Domain(JOBS)),
-        "ill": drawn("ill", Domain(ills), TREE.restricted(ills)),
+        "ill": drawn("ill", Domain(ills), TREE.restrict_to(ills)),
         "age": drawn("age", Domain(bin_labels(ages), edges=ages)),
         "zip": ExactStatement(column("zip", Domain(TOWNS), zips)),
         "count": ExactStatement(column("count", Domain(("few", "many")))),
@@ -321,7 +321,7 @@ def test_a_table_with_too_many_cells_is_refused(release: Release, monkeypatch: p
 
 def test_open_columns_can_be_asked_for() -> None:
     statements: dict[str, Statement] = {
-        "a": OpenStatement(plain().met("a", None)),
+        "a": OpenStatement(plain().over("a", None)),
         "b": ExactStatement(column("b", Domain(("x", "y")))),
     }
     found = published(statements, {"a": pa.array(["10", "9", None, "10", "7"]), "b": np.array([0, 1, 0, 1, 0])})

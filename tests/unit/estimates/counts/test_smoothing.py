@@ -24,7 +24,7 @@ def ordered(seed: int, shares: np.ndarray, n: int = 500, kind: str = "integer") 
     d = len(shares)
     codes = rng.choice(d, n, p=shares / shares.sum())
     design = DecoyDesign(d=d, eta=max(2, d // 3), p=0.6)
-    column = Column(role=Role.SENSITIVE).met("v", Domain(tuple(map(str, range(10, 10 + d))), kind))
+    column = Column(role=Role.SENSITIVE).over("v", Domain(tuple(map(str, range(10, 10 + d))), kind))
     return Axis("v", SetStatement(column, design), axis_of(rng, codes, design).cells), np.bincount(codes, minlength=d)
 
 
@@ -78,7 +78,7 @@ def test_an_estimate_says_how_probable_smoothness_is_and_keeps_its_total() -> No
 
 def test_a_missing_value_is_nobodys_neighbour() -> None:
     domain = Domain((*map(str, range(10, 22)), MISSING), "integer")
-    column = Column(role=Role.SENSITIVE).met("v", domain)
+    column = Column(role=Role.SENSITIVE).over("v", domain)
     design = DecoyDesign(d=13, eta=4, p=0.6)
     rng = np.random.default_rng(5)
     codes = rng.choice(13, 500, p=np.array([*[0.03] * 12, 0.64]))

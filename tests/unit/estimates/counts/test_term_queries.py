@@ -52,11 +52,11 @@ def release(suppressed: int = 0, name: str = "signs") -> Release:
     signs = Knowledge.from_pairs([("measles", s) for s in SIGNS])
     drugs = Knowledge.from_pairs([("pain", d) for d in DRUGS])
     columns = [
-        NodeStatement(quasi_identifier().met("age", Domain(ages, "integer")), nodes),
-        ExactStatement(plain().met("sex", Domain(("F", "M")))),
-        GroupStatement(sensitive().met("ill", Domain(("flu", "gout"))), 1, held=groups),
-        TermsStatement(quasi_sensitive(knowledge=signs).met(name, Domain(SIGNS)), 1),
-        TermsStatement(quasi_sensitive(knowledge=drugs).met("drugs", Domain(DRUGS)), 2),
+        NodeStatement(quasi_identifier().over("age", Domain(ages, "integer")), nodes),
+        ExactStatement(plain().over("sex", Domain(("F", "M")))),
+        GroupStatement(sensitive().over("ill", Domain(("flu", "gout"))), 1, held=groups),
+        TermsStatement(quasi_sensitive(knowledge=signs).over(name, Domain(SIGNS)), 1),
+        TermsStatement(quasi_sensitive(knowledge=drugs).over("drugs", Domain(DRUGS)), 2),
     ]
     manifest = Manifest(
         noren="1", records=6, suppressed=suppressed, columns=tuple(columns), requirements=(),
@@ -261,7 +261,7 @@ def test_a_hint_is_not_looked_for_among_very_many_values(monkeypatch):
 
 
 def test_near_values_are_named_for_every_column():
-    job = plain().met("job", Domain(("Lawyer", "Artist")))
+    job = plain().over("job", Domain(("Lawyer", "Artist")))
     with pytest.raises(QueryError) as caught:
         allowed_values(job, "Layer", job.domain)
     assert caught.value.hint == "Did you mean 'Lawyer'?"
@@ -273,14 +273,14 @@ def test_near_values_are_named_for_every_column():
 def test_a_condition_asks_nothing_of_what_it_does_not_name():
     cells = terms(SIGNS, PUBLISHED)
     assert TermCondition(None, None).met(cells).all()
-    found = wanted_terms(plain().met("signs", Domain(SIGNS)), {"all": ["rash"]}, Domain(SIGNS))
+    found = wanted_terms(plain().over("signs", Domain(SIGNS)), {"all": ["rash"]}, Domain(SIGNS))
     assert found.some is None
     assert found.met(cells).tolist() == [False] * 4 + [True] * 2
 
 
 def test_terms_that_look_like_numbers_are_terms():
     domain = Domain(("10", "2.5"))
-    assert wanted_terms(plain().met("codes", domain), [10], domain).some.tolist() == [True, False]  # type: ignore[union-attr]
+    assert wanted_terms(plain().over("codes", domain), [10], domain).some.tolist() == [True, False]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

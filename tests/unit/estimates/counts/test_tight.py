@@ -19,7 +19,7 @@ def axis_of(truth: np.ndarray, classes: np.ndarray, ordered: bool = False) -> Ax
     """A column of tight classes that lie along a line in the order of their numbers."""
     d = int(truth.max()) + 1
     domain = Domain(tuple(map(str, range(10, 10 + d))), "integer" if ordered else "string")
-    column = Column(role=Role.QUASI_IDENTIFIER).met("v", domain)
+    column = Column(role=Role.QUASI_IDENTIFIER).over("v", domain)
     change = cover(column, truth, classes, int(classes.max()) + 1)
     sizes = np.bincount(classes)
     known = Classes(classes, sizes)
