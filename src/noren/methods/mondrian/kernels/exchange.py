@@ -94,6 +94,7 @@ def exchange(records, secrets, begins, costs, required, reserve) -> Any:
         costs,
         required.rules,
         required.least,
+        required.few,
         reserve,
         Room(
             Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64)),
@@ -113,7 +114,7 @@ def exchange(records, secrets, begins, costs, required, reserve) -> Any:
 
 
 @kernel(work=lambda records, *_: records.rows.size)
-def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
+def _exchange(records, secrets, begins, costs, given, least, few, reserve, room, ends):
     """Run `exchange` in allocated memory."""
     rows, of = records.rows, secrets.of
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -128,7 +129,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
             top -= 1
             start, stop = stack[top, 0], stack[top, 1]
             m = stop - start
-            if m < 2 * least:
+            if m < 2 * least or m <= few:
                 continue
             spans, count = survey(rows, start, stop, costs, cover, columns)
             active = columns[:count]
