@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noren.audit.base import Attack, AttackResult, Case, Lines, Scenario
 from noren.audit.people import People, known_people
 from noren.audit.sample import sample_of
+from noren.audit.targets import tally
 from noren.engines.left_out import LEFT_OUT
 from noren.release.release import Release
 from noren.statements import Statement
@@ -106,8 +107,7 @@ def _seen(case: Case, statement: Statement) -> NDArray[np.int64]:
     view = case.view([statement.name])
     if view.times is None or statement.table is not None:
         return published_counts(case.release, statement)
-    codes = statement.key(view.release.cells([statement.name])[statement.name])
-    return np.bincount(codes, view.times, minlength=statement.d).astype(np.int64)
+    return tally(statement, view.release.cells([statement.name])[statement.name], view.times)
 
 
 def _is_judged(release: Release) -> bool:

@@ -95,7 +95,7 @@ class Case:
 
     def estimate(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return the joint distribution of some columns, as a recipient estimates it from the release."""
-        return self.remembered(("estimate", *names), lambda: estimated(self.release, names))
+        return self.remembered(("estimate", *names), lambda: estimated(self.view(names).repeated(), names))
 
     @property
     def measured_rows(self) -> Sample:

@@ -99,10 +99,14 @@ class ClassAttack(Attack):
         notes: list[str] = []
         scenarios: list[Scenario] = []
         people = None if case.original is None else known_people(case)
-        raw = None if people is None else replace(true_target(case, statement, people), memory={})
-        truth = None
+        raw = truth = None
+        if people is not None:
+            raw = case.remembered(("raw", statement.name), lambda: true_target(case, statement, people))
+            raw = replace(raw, memory={})
         with case.stage(f"Attacking {statement.name}", None):
-            target = replace(published_target(case, statement, None if raw is None else raw.prior), memory={})
+            prior = None if raw is None else raw.prior
+            target = case.remembered(("published", statement.name), lambda: published_target(case, statement, prior))
+            target = replace(target, memory={})
             if people is not None and raw is not None:
                 lines = person_lines(case, people)
                 who = lines.some

@@ -28,6 +28,7 @@ from noren.audit.sample import LEVEL, sample_of, wilson
 from noren.audit.sets import (
     CERTAIN,
     Believed,
+    ByRow,
     Sets,
     believe,
     drawn_anew,
@@ -190,13 +191,8 @@ class Intersection(Attack):
                     "nobody of the original is recognised in all releases.",
                     hint=("Run the attack without the original."),
                 )
-        before = believe(len(own), prior, [own.likelihood], truth)
-        scenarios = [_scenario("releases-1", "this release alone", before, before, rows + 1, own, truth is not None)]
-        for many in range(1, len(more) + 1):
-            told = [partial(one.likelihood, d=d) for one in more[:many]]
-            found = believe(len(own), prior, [own.likelihood, *told], truth)
-            title = f"{many + 1} releases"
-            scenarios.append(_scenario(f"releases-{many + 1}", title, found, before, rows + 1, own, truth is not None))
+        told: list[ByRow] = [own.likelihood, *(partial(one.likelihood, d=d) for one in more)]
+        scenarios = _scenarios("releases", "releases", own, prior, told, rows + 1, truth, truth is not None)
         matched: dict[str, Any] = {"matched": len(own), "records": case.release.records, "releases": len(more) + 1}
         same = [float(one.repeats.mean()) for one in more]
         notes = [f"{len(own):,} of {case.release.records:,} rows are recognised in all releases"]
@@ -220,13 +216,9 @@ class Intersection(Attack):
             prior, pick = tabulated([codes], [one.design.d]), codes[:SIMULATED]
         truth = np.asarray(pick, np.int64)
         drawn = [drawn_anew({name: one}, {name: truth}, str(number))[name] for number in range(self.again)]
-        before = believe(len(truth), prior, [drawn[0].likelihood], truth)
-        everybody, holder_only = np.arange(1, len(truth) + 1), people is not None
-        scenarios = [_scenario("again-1", "this release alone", before, before, everybody, one, holder_only)]
-        for many in range(2, self.again + 1):
-            found = believe(len(truth), prior, [sets.likelihood for sets in drawn[:many]], truth)
-            title = f"{many} releases with new decoys"
-            scenarios.append(_scenario(f"again-{many}", title, found, before, everybody, one, holder_only))
+        told, everybody = [sets.likelihood for sets in drawn], np.arange(1, len(truth) + 1)
+        what = "releases with new decoys"
+        scenarios = _scenarios("again", what, one, prior, told, everybody, truth, people is not None)
         note = "simulated: the release is made again with fresh decoys"
         if case.release.manifest.randomness == "memoised":
             note += "; the real release is memoised: releases under its secret repeat the sets and disclose nothing new"
@@ -265,15 +257,30 @@ def _figures(found: Believed) -> dict[str, float]:
     return out | ({} if found.right is None else {"right": float(found.right.mean())})
 
 
-def _scenario(
-    name: str, title: str, found: Believed, before: Believed, rows: NDArray, own: Sets, holder_only: bool
-) -> Scenario:
-    columns = {key: part for key, part in found.columns().items() if key not in ("before", "moved")}
-    columns |= {"left_before": before.left, "belief_before": before.belief}
-    figures = _figures(found)
-    bounds = {share: wilson(figures[share], len(rows)) for share in figures if share in ("alone", "right")}
+def _scenarios(
+    name: str,
+    what: str,
+    own: Sets,
+    prior: NDArray[np.float64],
+    told: Sequence[ByRow],
+    rows: NDArray[np.int64],
+    truth: NDArray[np.int64] | None,
+    holder_only: bool,
+) -> list[Scenario]:
+    """Return what one release discloses of these rows, then two together, and so on."""
     lines = Lines("person" if holder_only else "row", rows, sample_of(len(rows), 0), holder_only)
-    return lines.scenario(name, title, figures, columns, labels={"value": own.labels}, bounds=bounds)
+    before = believe(len(rows), prior, told[:1], truth)
+    out = []
+    for many in range(1, len(told) + 1):
+        found = before if many == 1 else believe(len(rows), prior, told[:many], truth)
+        columns = {key: part for key, part in found.columns().items() if key not in ("before", "moved")}
+        columns |= {"left_before": before.left, "belief_before": before.belief}
+        figures = _figures(found)
+        bounds = {share: wilson(figures[share], len(rows)) for share in figures if share in ("alone", "right")}
+        title = "this release alone" if many == 1 else f"{many} {what}"
+        labels = {"value": own.labels}
+        out.append(lines.scenario(f"{name}-{many}", title, figures, columns, labels=labels, bounds=bounds))
+    return out
 
 
 def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: bool) -> OtherSets:

@@ -152,6 +152,14 @@ class View:
     release: Published
     times: Times = None
 
+    def repeated(self) -> Published:
+        """Return all rows: each as often as it was counted."""
+        if self.times is None:
+            return self.release
+        shown, every = self.release, np.repeat(np.arange(len(self.times)), self.times)
+        cells = {name: part.take(every) for name, part in shown.cells(shown.columns).items()}
+        return Published(shown.statements, MemoryStore(cells), len(every), title=shown.title)
+
 
 def counted_view(release: Published, columns: Sequence[str]) -> View:
     """Return the distinct rows of these columns, counted by the store."""

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from noren.audit.base import Case
 from noren.audit.people import People, exact_statements, exact_texts, unique_pairs
-from noren.audit.sample import Sample, Times, View, sample_of
+from noren.audit.sample import Sample, Times, sample_of
 from noren.audit.sample import sizes as sizes_of
-from noren.audit.sets import estimated
 from noren.engines.finding import Finder, Matches, exact_nodes
 from noren.engines.records import QUASI
 from noren.errors import DataError, QueryError
 from noren.models.histograms import Histograms, sum_entries
 from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
 from noren.release.published import Published
-from noren.release.store import MemoryStore
 from noren.statements import Cells, CodeCells, ExactStatement, Likelihood, Statement
 
 ENTRIES_AT_ONCE = 1 << 22
@@ -329,33 +327,26 @@ def why_no_secret(release: Published) -> str | None:
 
 def true_target(case: Case, statement: Statement, people: People) -> Target:
     """Return a secret as the raw table discloses it, with the overall distribution of the original."""
-    key = ("raw", statement.name)
-    if key in case.memory:
-        return case.memory[key]  # type: ignore[no-any-return]
     exact = ExactStatement(statement.column)
     cells, kind = CodeCells(statement.d, people.secret(statement)).distinct()
     prior = exact.shares(np.bincount(exact.key(cells)[kind], minlength=statement.d))
     own = raw_classes(case, people, [name for name in people.quasi if name != statement.name])
-    case.memory[key] = found = Target(exact, cells, kind, prior, "the original", prior, own)
-    return found
+    return Target(exact, cells, kind, prior, "the original", prior, own)
 
 
 def published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
     """A secret as the release discloses it; the default prior is the release's own distribution, or an estimate of
     it."""
-    key = ("published", statement.name)
-    if key in case.memory:
-        return case.memory[key]  # type: ignore[no-any-return]
     names = tuple(key_names(case.release, statement.name)[0])
     drawn = statement.design is not None
     alone = drawn or statement.is_class
     view = case.view([statement.name] if alone else [*names, statement.name])
     release, times = view.release, view.times
     cells = release.cells([statement.name])[statement.name]
-    shares = statement.shares(_tally(statement, cells, times))
+    shares = statement.shares(tally(statement, cells, times))
     basis = "the original" if prior is not None else "an estimate from the release" if drawn else "the release"
     if prior is None:
-        prior = _estimated(case, view, statement.name) if drawn else shares
+        prior = case.estimate([statement.name]) if drawn else shares
     distinct, kind = cells.distinct()
     if drawn:
         own = each_alone(kind)
@@ -369,24 +360,14 @@ def published_target(case: Case, statement: Statement, prior: NDArray[np.float64
         rows = np.bincount(kind, times, minlength=len(distinct))
         mass = np.bincount(each.value, each.weight * rows[each.owner], minlength=statement.d)
         prior = np.asarray(mass / max(1.0, float(rows.sum())))
-    case.memory[key] = found = Target(statement, distinct, kind, prior, basis, weights, own, times=times)
-    return found
+    return Target(statement, distinct, kind, prior, basis, weights, own, times=times)
 
 
-def _tally(statement: Statement, cells: Cells, times: Times) -> NDArray[np.int64]:
+def tally(statement: Statement, cells: Cells, times: Times) -> NDArray[np.int64]:
     """Tally rows that each represent several, as `Statement.tally` does."""
     if times is None or statement.design is not None:
         return statement.tally(cells)  # of drawn cells it says nothing yet: their shares are estimated
     return np.bincount(statement.key(cells), times, minlength=statement.d).astype(np.int64)
-
-
-def _estimated(case: Case, view: View, name: str) -> NDArray[np.float64]:
-    """Estimate the distribution of a drawn column from all rows of a view."""
-    if view.times is None:
-        return case.estimate([name])
-    shown, every = view.release, np.repeat(np.arange(len(view.times)), view.times)
-    cells = {name: part.take(every) for name, part in shown.cells(shown.columns).items()}
-    return estimated(Published(shown.statements, MemoryStore(cells), len(every), title=shown.title), [name])
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ class Tuples:
     @classmethod
     def single(cls, rows: Likelihood, d: int, counts: Floats) -> Tuples:
         """Return one column: its codes and their counts."""
-        ids = np.column_stack([np.zeros(len(rows), np.int32), np.arange(len(rows), dtype=np.int32)])
+        ids = np.column_stack([np.zeros(len(counts), np.int32), np.arange(len(counts), dtype=np.int32)])
         return cls((identity(1), rows), (1, d), (0, 1), ids, counts)
 
     def squared(self) -> Tuples:
