@@ -32,8 +32,8 @@ UP_TO_ROWS = "errors allow for up to {} rows per person, which are not independe
 
 
 def notes_of(diagnostics: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each association that is probably weaker here than in the original, by comparison with the
-    linear estimate; and one if an interval was extended to the shown count."""
+    """Return a sentence for each association that is probably weaker here than in the original, because EM stopped
+    early; and one if an interval was extended to the shown count."""
     found: Mapping[str, float] = diagnostics.get("shrunk", {})
     out = [f"The association {pair} is probably underestimated by about {share:.0%} of its strength."
            for pair, share in found.items()]  # fmt: skip

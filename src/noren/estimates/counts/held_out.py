@@ -381,5 +381,5 @@ def by_held_out(
             facts["start"] = "pairs of columns"
     found = search(tuples, held, outset, rule, max_steps, progress)
     facts |= found.facts(held)
-    facts["pair_steps"] = pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {})
+    facts["pair_steps"] = pair_steps or dict.fromkeys(combinations(columns, 2), found.plain_steps)
     return Fit(rake(found.table, margins), passes + found.passes, facts)

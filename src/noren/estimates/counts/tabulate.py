@@ -240,7 +240,8 @@ def _with_intervals(
     outside = int(((counts < low) | (counts > high)).sum()) if estimator == "likelihood" else 0
     if estimator not in UNBOUNDED or fitted.diagnostics.get("projected"):
         low, high = np.minimum(low, counts), np.maximum(high, counts)
-    pulled = _pulled(frame, fitted, estimator) | ({"outside": outside} if outside else {})
+    weak = shrunk(frame, fitted.table, fitted.diagnostics.pop("pair_steps", {}))
+    pulled: dict[str, Any] = ({"shrunk": weak} if weak else {}) | ({"outside": outside} if outside else {})
     middle = centre if estimator != "likelihood" else np.where(unpulled.source == intervals.FISHER, top, centre)
     placed = intervals.Interval(*(frame.place(part) for part in (found.std_error, low, high, found.source)))
     counts, placed = intervals.hide_blind(frame.axes, frame.place(counts), placed)
@@ -258,13 +259,6 @@ def _with_intervals(
         centre=None if blind else frame.place(middle),
         noise=None if blind else frame.place(np.square(error)),
     )
-
-
-def _pulled(frame: Frame, fitted: Fit, estimator: str) -> dict[str, Any]:
-    """Return which associations are probably too weak because EM stopped early."""
-    steps = fitted.diagnostics.pop("pair_steps", None)
-    found = shrunk(frame, fitted.table, steps) if estimator == "likelihood" and frame.kept else {}
-    return {"shrunk": found} if found else {}
 
 
 def _facts(frame: Frame, estimator: str, why: str) -> dict[str, Any]:
