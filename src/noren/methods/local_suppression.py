@@ -36,8 +36,6 @@ MOST_COLUMNS = 16
 """Quasi-identifiers beyond which the sets of columns are too many to try."""
 MOST_SETS = 4096
 """Sets of columns that are tried, the cheapest first; with more than twelve columns not all of them."""
-MOST_LEVELS = 16
-"""Numbers of records, below k, that a group may start from; larger k try fewer of them."""
 
 
 class LocalSuppression(ClassMethod):
@@ -239,12 +237,9 @@ class _Search:
             self._put_rest(hidden)
         return hidden
 
-    def _starts(self) -> list[int]:
-        """Return how many waiting records a group may have before it is filled up, k among them."""
-        if not self.lends:
-            return [self.k]
-        step = max(1, self.k // MOST_LEVELS)
-        return sorted({*range(1, self.k, step), self.k})
+    def _starts(self) -> set[int]:
+        """Return how many waiting records a group may have before it is filled up: any, half of k, or k."""
+        return {1, (self.k + 1) // 2, self.k} if self.lends else {self.k}
 
     def _close(self, hidden: NDArray[np.int64], mask: int) -> None:
         """Publish the waiting records of groups that meet all requirements."""

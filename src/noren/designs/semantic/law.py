@@ -388,14 +388,9 @@ class CertainSets(BaseModel, ABC):
     def inclusion_matrix(self) -> NDArray[np.float64]:
         return self.inclusion().matrix
 
-    def moments(self, scores: NDArray, draws: int = DRAWS) -> Moments:
-        """Return E[(sum over u in R of scores[g, u])^2 | v] for groups g and true values v, with exactness and
-        error."""
-        return second_moments(self.law, scores, draws)
-
     def second_moment(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return the values of `moments`."""
-        return self.moments(scores).values
+        """Return E[(sum over u in R of scores[g, u])^2 | v] for groups g and true values v."""
+        return second_moments(self.law, scores).values
 
     def identifiability(self) -> tuple[bool, float]:
         """Return whether true counts can be recovered from inclusion counts, and the condition number."""
