@@ -142,9 +142,11 @@ def answer_measure(
             hint="Ask without population; low and high are then hard bounds for the original table.",
         )
     split = [found.variables[name] for name in names]
-    expect = partial(_expected_table, opened, found, (*names, *of), where or {}, weighted)
+    estimated = partial(_expected_table, opened, found, where or {}, weighted)
+    expect = partial(estimated, (*names, *of))
     sample = Sample(found.records, found.base, asked, split, level, population, found.margins, expect)
-    rows = compute(sample, asked)
+    measured = [found.variables[name] for name in numbers or of]
+    rows = _agreed(sample, compute(sample, asked), measured, estimated, is_mean=measure == "mean")
     notes = found.notes(numbers or of)
     if found.weights is not None:
         rows = [replace(row, records=row.records * found.weights.unit) for row in rows]
@@ -164,8 +166,38 @@ def answer_measure(
     )
 
 
+def _agreed(
+    sample: Sample,
+    rows: Sequence[Found],
+    measured: Sequence[Variable],
+    estimated: Callable[[Sequence[str]], Expected],
+    *,
+    is_mean: bool,
+) -> Sequence[Found]:
+    """Return the numbers with the group sizes that `estimate` gives, and the mean of one hidden column that follows
+    from its counts. Intervals remain around unbiased numbers."""
+    from noren.estimates.statistics.moments import times
+
+    hidden = [not score.axis.is_exact for score in sample.records.scores]
+    complete = all((variable.known > 0).all() for variable in measured)
+    asked = [*sample.by, *([] if complete else measured)]
+    if sample.base or any(hidden[variable.axis] for variable in asked):
+        table = estimated([variable.name for variable in asked])
+        there = times(*((one.axis, one.known) for one in measured)) if not complete else {}
+        sizes = table.totals([times(sample.within(group), there) for group in sample.groups]).value
+        rows = [replace(row, records=float(size)) for row, size in zip(rows, sizes, strict=True)]
+    of, row = measured[0], rows[0]
+    is_single = len(hidden) == 1 and hidden[0] and not sample.by and not sample.base
+    if is_mean and is_single and not sample.records.is_coarse and np.isfinite(row.value):
+        inside = {of.axis: of.known}
+        size, total = estimated([of.name]).totals([inside, times(inside, (of.axis, of.amounts))]).value
+        value = float(total / size)
+        rows = [replace(row, value=value, low=min(row.low, value), high=max(row.high, value))]
+    return rows
+
+
 def _expected_table(
-    release: Release, found: Gathered, texts: Sequence[str], where: Mapping[str, Any], weighted: bool | None
+    release: Release, found: Gathered, where: Mapping[str, Any], weighted: bool | None, texts: Sequence[str]
 ) -> Expected:
     """Return the table that `estimate` gives of these columns, so that derived numbers agree with it."""
     from noren.estimates.statistics.moments import Expected

@@ -206,7 +206,7 @@ def _model(
         values[factor] = place[grid.labels[first.name]]
         counted = counted & (values[factor] >= 0)
         if rare:
-            notes.append(f"Not estimated because too rare: {', '.join(rare)} of {first.name!r}.")
+            notes.append(_left_out(rare, first))
     response = order[0]
     if formula.response.tree is not None:
         response = replace(response, numbers=formula.response.values({response.name: _numbers(response)}))
@@ -289,6 +289,10 @@ def _levels(records: Records, base: Product, variable: Variable, few: float) -> 
     return kept, rare
 
 
+def _left_out(rare: Sequence[str], variable: Variable) -> str:
+    return f"Too rare to estimate: {', '.join(rare)} of {variable.name!r}. Their records take no part in the fit."
+
+
 def _response(
     variable: Variable, grid: ModelGrid, family: str, records: Records, base: Product, few: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], tuple[str, ...], str, list[str]]:
@@ -299,7 +303,7 @@ def _response(
         y = np.stack([labels == k for k in kept[1:]], axis=-1).astype(np.float64)
         there = np.isin(labels, kept)
         classes = tuple(variable.labels[k] for k in kept[1:])
-        told = [f"Not estimated because too rare: {', '.join(rare)} of {variable.name!r}."] if rare else []
+        told = [_left_out(rare, variable)] if rare else []
         if family == "ordinal":
             told.insert(0, f"Classes in this order: {', '.join(variable.labels[k] for k in kept)}.")
         return y, there, classes, variable.labels[kept[0]], told

@@ -3,7 +3,7 @@
 `a:b` is the product of two, `a*b` is a + b + a:b, `- 1` leaves the constant out. `C(a)` takes numbers as levels, and
 `Treatment(level)` names the one that others are compared with. `I(...)` is arithmetic of columns, `np.log(a)` and its
 like are functions, `offset(a)` has the coefficient 1. A name that is more than letters, digits, dots and underscores
-stands between back quotes, as does the share of one value: `` `native-country=Peru` ``.
+stands between back quotes or in `Q("...")`, as does the share of one value: `` `native-country=Peru` ``.
 
 Families of regression: how the mean follows from the linear predictors, and how it varies.
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from noren.errors import QueryError
 from noren.schema.hierarchy import value_text
 
+QUOTED = re.compile(r"""\bQ\(\s*(['"])(.+?)\1\s*\)""")
 TOKEN = re.compile(r"`[^`]+`|[^\W\d][\w.]*|[01](?![\w.])|[+:*-]")
 SIGNS = ("+", "-", ":", "*")
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -94,7 +95,7 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str) -> Formula:
-        left, found, right = text.partition("~")
+        left, found, right = QUOTED.sub(r"`\2`", text).partition("~")
         if not found or not left.strip() or not right.strip():
             raise QueryError(f"{text!r} is not a formula of the form response ~ terms.", hint=SUPPORTED)
         response = _product(_tokens(left, text), text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,8 +26,13 @@ NEARLY = 4.0
 STEP = 1e-4
 """Of a column's spread: by how much it is moved for a derivative."""
 
-Contrast = Mapping[str, float]
-"""Weights of terms."""
+Contrast = str | Mapping[str, float] | Sequence[float]
+"""A linear hypothesis as text ("a = b"), weights by term, or a weight for every term."""
+OPERATOR = re.compile(r"(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|[-+*=,]")
+LISTED = (
+    "params, bse, tvalues, pvalues, nobs, conf_int, cov_params, t_test, wald_test, get_margeff, predict, summary, "
+    "terms, frame, notes, diagnostics"
+)
 
 
 class FittedCells(NamedTuple):
@@ -43,7 +50,7 @@ class Regression(Shown):
     `frame` has one row per coefficient: class (multinomial only), term, coef, std_error, z, p_value, low, high. Printed
     it is the table that other tools print. `predict` gives means for new values with intervals. `params`, `bse`,
     `tvalues`, `pvalues`, `conf_int()`, `cov_params()`, `nobs`, `t_test()`, `wald_test()` and `summary()` are what
-    statsmodels calls so, by term; `marginal_effects()` is its `get_margeff()`.
+    statsmodels calls so, by term; `get_margeff()` is also `marginal_effects()`.
     """
 
     formula: Formula
@@ -135,32 +142,34 @@ class Regression(Shown):
         """Return the table as a text to print."""
         return str(self)
 
-    def t_test(self, contrast: str | Contrast) -> pl.DataFrame:
-        """Return a contrast of coefficients with its error: a term, or weights by term.
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a fit to published cells has no {name!r}. It has {LISTED}.")
 
-        `fit.t_test({"job[Nurse]": 1, "job[Clerk]": -1})` is how much nurses differ from clerks.
+    def t_test(self, contrast: Contrast | Sequence[Contrast]) -> pl.DataFrame:
+        """Return contrasts of coefficients with their errors, one row each: "job[Nurse] = job[Clerk]", weights by term,
+        or a weight for every term.
+
+        `fit.t_test("job[Nurse] = job[Clerk]")` is how much nurses differ from clerks: left side minus right side.
         """
-        row, (value, cov) = self._weights([contrast]), self._shown()
-        return self._table({"contrast": [_words(contrast)]}, row @ value, row @ cov @ row.T)
+        words, rows, number = self._hypotheses(contrast)
+        value, cov = self._shown()
+        return self._table({"contrast": words}, rows @ value - number, rows @ cov @ rows.T)
 
-    def wald_test(self, hypotheses: str | Sequence[str | Contrast]) -> TestResult:
-        """Test whether several terms, or contrasts of terms, are all zero, by chi-square.
+    def wald_test(self, hypotheses: Contrast | Sequence[Contrast]) -> TestResult:
+        """Test several hypotheses together, by chi-square: "age = 0, job[Nurse] = job[Clerk]".
 
         A column's name stands for all its terms: `fit.wald_test("job")`.
         """
-        given: list[str | Contrast] = []
-        for one in [hypotheses] if isinstance(hypotheses, str) else hypotheses:
-            own = [term for term in self.terms if isinstance(one, str) and _belongs(term, one)]
-            given += own or [one]
-        rows = self._weights(given)
+        words, rows, number = self._hypotheses(hypotheses)
         value, cov = self._shown()
-        value, cov = rows @ value, rows @ cov @ rows.T
+        value, cov = rows @ value - number, rows @ cov @ rows.T
         from scipy.stats import chi2
 
         statistic, df = float(value @ np.linalg.pinv(cov, hermitian=True) @ value), int(np.linalg.matrix_rank(cov))
+        same = all(word in self.terms for word in words)
         return TestResult(
             kind="Wald test",
-            of=(" = ".join([*map(_words, given), "0"]),),
+            of=(" = ".join([*words, "0"]) if same else ", ".join(words),),
             statistic=statistic,
             df=df,
             p_value=float(chi2.sf(statistic, df)),
@@ -171,15 +180,28 @@ class Regression(Shown):
             notes=self.notes,
         )
 
-    def _weights(self, contrasts: Sequence[str | Contrast]) -> NDArray[np.float64]:
-        """Return a (contrasts, coefficients) array of weights."""
-        out = np.zeros((len(contrasts), len(self.terms)))
-        for row, one in zip(out, contrasts, strict=True):
-            for term, weight in ({one: 1.0} if isinstance(one, str) else one).items():
-                if term not in self.terms:
-                    raise QueryError(f"there is no term {term!r}.", hint=f"Terms: {', '.join(self.terms[:12])}.")
-                row[self.terms.index(term)] = weight
-        return out
+    def _hypotheses(
+        self, given: Contrast | Sequence[Contrast]
+    ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+        """Return for each hypothesis its text, the weights of the terms, and the number that they are compared with."""
+        if isinstance(given, str):
+            return parse_hypotheses(given, self.terms)
+        if isinstance(given, Mapping):
+            parts = [parse_hypotheses(f"{float(weight)!r} * {term}", self.terms)[1] for term, weight in given.items()]
+            words = " ".join(f"{weight:+g} {term}" for term, weight in given.items()).removeprefix("+")
+            return [words], np.sum(parts, axis=0), np.zeros(1)
+        if len(given) and all(isinstance(one, (int, float, np.number)) for one in given):
+            row = np.array([given], np.float64)
+            if row.size != len(self.terms):
+                raise QueryError(f"{row.size} weights for {len(self.terms)} terms.", hint=_listed(self.terms))
+            weights = {term: weight for term, weight in zip(self.terms, row[0], strict=True) if weight}
+            words = " ".join(f"{weight:+g} {term}" for term, weight in weights.items()).removeprefix("+")
+            return [words], row, np.zeros(1)
+        several = [self._hypotheses(one) for one in given]  # type: ignore[arg-type]
+        if not several:
+            raise QueryError("there is no hypothesis.", hint=_listed(self.terms))
+        texts, rows, numbers = zip(*several, strict=True)
+        return [word for one in texts for word in one], np.concatenate(rows), np.concatenate(numbers)
 
     def _table(self, names: dict[str, Any], value: NDArray[np.float64], cov: NDArray[np.float64]) -> pl.DataFrame:
         """Return estimates with errors and intervals as a frame."""
@@ -208,6 +230,8 @@ class Regression(Shown):
             names["class"] = [*self.classes] * len(moves)
         gradient = np.concatenate(gradients)
         return self._table(names, np.concatenate(effects), gradient @ self.cov @ gradient.T)
+
+    get_margeff = marginal_effects
 
     def _moves(self) -> Iterator[tuple[str, str, FittedCells, FittedCells, float]]:
         """Return for each change of a column: column, description, the cells after and before it, and its size."""
@@ -367,10 +391,79 @@ def _short(value: float | None) -> str:
     return "-" if value is None or not np.isfinite(value) else f"{value:.4g}"
 
 
-def _words(contrast: str | Contrast) -> str:
-    if isinstance(contrast, str):
-        return contrast
-    return " ".join(f"{weight:+g} {term}" for term, weight in contrast.items()).removeprefix("+")
+def parse_hypotheses(text: str, terms: Sequence[str]) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Read linear hypotheses such as "a = b, 2*c + d = 1"; a side by itself is compared with zero.
+
+    Terms may be called as statsmodels does: "Intercept", "a[T.level]", "C(a)[T.level]". A column's name by itself
+    stands for all its terms.
+    """
+    plain = re.sub(r"\bC\(([^,()]+)(?:,.*?\))?\)", r"\1", text.replace("[T.", "["))
+    if CONSTANT in terms:
+        plain = re.sub(r"\bIntercept\b", CONSTANT, plain)
+    words, rows, numbers = [], [], []
+    for tokens in _split(_scanned(plain, terms), ","):
+        own = [term for term in terms if _belongs(term, tokens[0])] if len(tokens) == 1 else []
+        sides = [_weighted([one], terms) for one in own] or [_weighted(side, terms) for side in _split(tokens, "=")]
+        pairs = [(side, 0 * side) for side in sides] if own or len(sides) == 1 else list(pairwise(sides))
+        for place, (left, right) in enumerate(pairs):
+            words.append(own[place] if own else "".join(f" {one} " if one in "=+-" else one for one in tokens).strip())
+            rows.append((left - right)[:-1])
+            numbers.append((right - left)[-1])
+    return words, np.array(rows), np.array(numbers)
+
+
+def _scanned(text: str, terms: Sequence[str]) -> list[str]:
+    """Cut a text into terms, columns, numbers and signs."""
+    names = sorted({*terms, *(term.partition("[")[0] for term in terms)} - {""}, key=len, reverse=True)
+    out, at = [], 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        sign = OPERATOR.match(text, at)
+        name = next((n for n in names if text.startswith(n, at) and not _continues(text, at + len(n))), None)
+        if name is None and sign is None:
+            raise QueryError(f"there is no term {text[at:].strip()!r}.", hint=_listed(terms))
+        out.append(name if name is not None else text[at : sign.end() if sign else at])
+        at += len(out[-1])
+    return out
+
+
+def _continues(text: str, at: int) -> bool:
+    return text[at : at + 1].isalnum() or text[at : at + 1] in ("_", "[")
+
+
+def _split(tokens: Sequence[str], sign: str) -> list[list[str]]:
+    edges = [-1, *(k for k, token in enumerate(tokens) if token == sign), len(tokens)]
+    return [list(tokens[before + 1 : after]) for before, after in pairwise(edges)]
+
+
+def _weighted(tokens: Sequence[str], terms: Sequence[str]) -> NDArray[np.float64]:
+    """Return the weight of every term in a sum, and its number at the end."""
+    out, at = np.zeros(len(terms) + 1), 0
+    while at < len(tokens) or not at:
+        part, sign = list(tokens[at:]), 1.0
+        while part and part[0] in ("+", "-"):
+            sign *= -1.0 if part.pop(0) == "-" else 1.0
+        found = OPERATOR.fullmatch(part[0]) if part else None
+        number = float(part.pop(0)) if found is not None and found["number"] else None
+        times = bool(part) and part[0] == "*"
+        if times:
+            part.pop(0)
+        if part and part[0] in terms and (number is None) != times:
+            out[terms.index(part.pop(0))] += sign * (1.0 if number is None else number)
+        elif number is not None and not times:
+            out[-1] += sign * number
+        else:
+            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {_listed(terms)}')
+        if part and part[0] not in ("+", "-"):
+            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {_listed(terms)}')
+        at = len(tokens) - len(part)
+    return out
+
+
+def _listed(terms: Sequence[str]) -> str:
+    return f"Terms: {', '.join(terms[:12])}."
 
 
 def _belongs(term: str, column: str) -> bool:

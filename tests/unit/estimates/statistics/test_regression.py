@@ -257,6 +257,62 @@ def test_contrasts_and_wald_tests_are_those_of_the_covariance() -> None:
         fit.wald_test("shoe")
 
 
+@pytest.mark.parametrize(
+    ("text", "weights", "number"),
+    [
+        ("trade[nurse] = trade[cook]", {"trade[nurse]": 1, "trade[cook]": -1}, 0),
+        ("trade[T.nurse] - C(trade)[T.cook]", {"trade[nurse]": 1, "trade[cook]": -1}, 0),
+        ("2*age + trade[cook] = 1.5", {"age": 2, "trade[cook]": 1}, 1.5),
+        ("-age = Intercept", {"age": -1, "(constant)": -1}, 0),
+        ("age=1e-2", {"age": 1}, 0.01),
+    ],
+)
+def test_hypotheses_may_be_written_as_statsmodels_takes_them(
+    text: str, weights: dict[str, float], number: float
+) -> None:
+    fit = exact().regress("pay ~ age + trade")
+    row, plain = (fit.t_test(one).row(0, named=True) for one in (text, weights))
+    assert row["estimate"] == pytest.approx(plain["estimate"] - number)
+    assert row["std_error"] == pytest.approx(plain["std_error"])
+    array = [weights.get(term, 0.0) for term in fit.terms]
+    assert fit.t_test(array).row(0)[1:] == pytest.approx(plain_row := fit.t_test(weights).row(0)[1:])
+    assert fit.t_test([array, array])["estimate"].to_list() == pytest.approx([plain_row[0]] * 2)
+    found = fit.wald_test(text)
+    assert (found.df, found.statistic) == (1, pytest.approx(row["z"] ** 2))
+
+
+def test_several_hypotheses_are_tested_together() -> None:
+    fit = exact().regress("pay ~ age + trade")
+    every = fit.wald_test("trade")
+    texts = [f"trade[{name}]" for name in ("cook", "miner", "nurse", "welder")]
+    for same in ("C(trade)", ", ".join(f"{text} = 0" for text in texts), " = ".join([*texts, "0"]), np.eye(6)[2:]):
+        assert fit.wald_test(same).statistic == pytest.approx(every.statistic)  # type: ignore[arg-type]
+    assert fit.t_test("trade")["contrast"].to_list() == texts
+
+
+@pytest.mark.parametrize("text", ["shoe = 0", "age =", "age trade[cook]", "age + = 1", "* age", "", "trade = 1"])
+def test_what_is_no_hypothesis_is_refused(text: str) -> None:
+    with pytest.raises(QueryError):
+        exact().regress("pay ~ age + trade").t_test(text)
+
+
+def test_weights_need_a_number_for_every_term() -> None:
+    with pytest.raises(QueryError, match="6 terms"):
+        exact().regress("pay ~ age + trade").t_test([1.0, 0.0])
+
+
+def test_what_a_fit_lacks_is_answered_with_what_it_has() -> None:
+    fit = exact().regress("pay ~ age")
+    assert fit.get_margeff().equals(fit.marginal_effects())
+    with pytest.raises(AttributeError, match=r"no 'rsquared'.*conf_int.*wald_test"):
+        fit.rsquared  # noqa: B018
+
+
+def test_names_may_be_quoted_as_in_patsy() -> None:
+    plain, quoted = exact().regress("pay ~ age + trade"), exact().regress("pay ~ Q('age') + C(Q(\"trade\"))")
+    assert quoted.params == pytest.approx(plain.params)
+
+
 @pytest.mark.parametrize(("formula", "family"), [("vote ~ pay + sex", "binomial"), ("pay ~ age + sex", "poisson")])
 def test_marginal_effects_are_differences_of_mean_predictions(formula: str, family: str) -> None:
     fit = exact().regress(formula, family)  # type: ignore[arg-type]
