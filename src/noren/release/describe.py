@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from noren.designs.inversion import MatrixInversion
 from noren.estimates.statistics.corrected import SIGNAL
+from noren.estimates.statistics.moments import FEW
 
 if TYPE_CHECKING:
     from noren.release.release import Release
@@ -48,8 +49,9 @@ def describe(release: Release) -> str:
     if release.rows_per_record > 1:
         out.append("Available: estimate and count. Refused: everything else, because rows of one person are shuffled.")
         return "\n".join(out)
-    asks = "estimate, count, mean, variance, quantile, correlation, difference, ratio, regress, test, impute"
-    out.append(f"Ask: {asks}.")
+    standardized = "" if coarse else "standardize, "
+    asks = "estimate, count, mean, variance, quantile, correlation, difference, ratio"
+    out.append(f"Ask: {asks}, {standardized}regress, test, impute.")
     if drawn and not coarse:
         out += _widths(drawn, release.records)
     if coarse:
@@ -60,23 +62,35 @@ def describe(release: Release) -> str:
 
 def _widths(drawn: dict[str, Design], n: int) -> list[str]:
     """Return the expected widths of 95% intervals, for the original table; a slope for the population."""
-    out = [f"Approximate half-width of 95% intervals from {n:,} records, for equally frequent values:"]
+    out = [f"Approximate half-width of 95% intervals from {n:,} records, for equally frequent values (none: too wide):"]
     shares = {name: _reach(n, [design]) for name, design in drawn.items()}
-    out.append(f"  share of one value: {_list_some([f'{name} +-{reach:.3f}' for name, reach in shares.items()])};")
+    out.append(f"  share of one value: {_list_some([f'{name} {_write_half_width(reach)}' for name, reach in shares.items()])};")
     pairs = list(combinations(sorted(drawn, key=lambda name: shares[name]), 2))
     if pairs:
         best, worst = pairs[0], pairs[-1]
-        told = [f"{' x '.join(pair)} +-{_reach(n, [drawn[name] for name in pair]):.3f}" for pair in {best: 0, worst: 0}]
+        told = [
+            f"{' x '.join(pair)} {_write_half_width(_reach(n, [drawn[name] for name in pair]))}" for pair in {best: 0, worst: 0}
+        ]
         out.append(f"  share of one cell of two hidden columns: {', '.join(told)};")
     slopes = {name: sqrt(noise(design, standard(design.d)) / max(n, 1)) * Z for name, design in drawn.items()}
-    with_exact = _list_some([f"{name} +-{reach:.3f}" for name, reach in slopes.items()])
+    with_exact = _list_some([f"{name} {_write_half_width(reach)}" for name, reach in slopes.items()])
     out.append(f"  slope per standard deviation: {with_exact} with an exact column")
     if pairs:
         worst = pairs[-1]
         both = prod(sqrt(noise(drawn[name], standard(drawn[name].d))) for name in worst) / sqrt(max(n, 1)) * Z
-        out[-1] += f", {' with '.join(worst)} +-{both:.3f}"
+        out[-1] += f", {' with '.join(worst)} {_write_half_width(both)}"
     out[-1] += "."
+    least = [f"{name} {FEW * reach / Z * n:,.0f}" for name, reach in shares.items() if reach < inf]
+    if least:
+        out.append(
+            f"mean, difference and ratio by a hidden column give no number below about (records): {_list_some(least)}."
+        )
     return out
+
+
+def _write_half_width(reach: float) -> str:
+    """Return the half-width of an interval; none if it is as wide as what is possible."""
+    return f"+-{reach:.3f}" if reach < 1 else "none"
 
 
 def _describe_refusals(release: Release, drawn: dict[str, Design]) -> list[str]:

@@ -47,6 +47,31 @@ def test_the_width_foretold_of_a_share_is_the_one_found():
     assert told == pytest.approx(found, rel=0.05)
 
 
+def test_groups_that_are_too_small_are_foretold():
+    release = nr.anonymize(table(600), policy())
+    least = float(re.search(r"below about .*job ([.,\d]+)", release.describe()).group(1).replace(",", ""))
+    error = release.estimate("job", estimator="linear").frame["std_error"].mean()
+    assert least == pytest.approx(3 * error, rel=0.1)
+    found = release.mean("y", by="job").frame
+    assert found.filter(pl.col("records") < least / 2)["mean"].is_null().all()
+    rare = table(600).with_columns(
+        job=pl.when(pl.col("job") == 7).then(pl.col("job") * pl.col("y").eq(0)).otherwise("job")
+    )
+    assert nr.anonymize(rare, policy()).difference("y", by="job", against="1").frame["low"].null_count() == 1
+
+
+def test_widths_without_information_are_no_figures():
+    told = nr.anonymize(table(100, 16), policy(16, l=4)).describe()
+    assert all(float(width) <= 1 for width in re.findall(r"\+-([.\d]+)", told))
+    assert "job with ill none" in told or "ill with job none" in told
+
+
+def test_every_verb_that_is_offered_exists():
+    offered = re.search(r"Ask: (.*)\.", nr.anonymize(table(300), policy()).describe()).group(1).split(", ")
+    assert "standardize" in offered
+    assert all(callable(getattr(nr.Release, name)) for name in offered)
+
+
 def test_regressions_that_lack_records_are_foretold():
     few = nr.anonymize(table(150, 16), policy(16, l=4))
     assert records_needed(few.designs["job"]) > 150

@@ -290,7 +290,8 @@ def _levels(records: Records, base: Product, variable: Variable, few: float) -> 
 
 
 def _left_out(rare: Sequence[str], variable: Variable) -> str:
-    return f"Too rare to estimate: {', '.join(rare)} of {variable.name!r}. Their records take no part in the fit."
+    told = f"{', '.join(rare)} of {variable.name!r}"
+    return f"Not estimated because too rare: {told}. Their records take no part in the fit."
 
 
 def _response(
