@@ -13,7 +13,7 @@ from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.query import find, parse_by
 from noren.estimates.statistics.noised import PlacedMargin
-from noren.estimates.statistics.records import Product, Records, Variable, numbers_of
+from noren.estimates.statistics.records import Product, Records, Variable, limits_of, numbers_of
 from noren.estimates.statistics.results import EXACT, SCORES, SPREAD
 from noren.release.answers import NOTHING, Reader, SeveralRows, members_of, weight_of
 from noren.release.noised import noised_tables
@@ -160,4 +160,5 @@ def _variable(
         if declared is not None:
             raise
         return Variable(text, place, group.labels, group.groups, note="")
-    return Variable(text, place, group.labels, group.groups, numbers, edges, note)
+    limits = limits_of(domain) if declared is None and numbers is not None else None
+    return Variable(text, place, group.labels, group.groups, numbers, edges, note, limits)

@@ -151,6 +151,8 @@ def answer_measure(
     if found.weights is not None:
         rows = [replace(row, records=row.records * found.weights.unit) for row in rows]
         notes = (*notes, f"Records are people of the population: the sum of {found.weights.name!r}.")
+    if names and any(not np.isfinite(row.value) for row in rows):
+        notes = (*notes, "Groups without a number are too small to estimate.")
     return Statistic(
         measure=measure,
         of=tuple(of),

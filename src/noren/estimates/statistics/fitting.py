@@ -247,7 +247,12 @@ def _start(model: Model, table: NDArray[np.float64]) -> NDArray[np.float64] | No
 
 def _numbers(variable: Variable) -> NDArray[np.float64]:
     """Return the number of every label; raise if the column holds categories."""
-    variable.amounts  # noqa: B018  says what to do about names
+    if variable.numbers is None:
+        raise QueryError(
+            f"{variable.name!r} holds no numbers.",
+            hint=f"Write `{variable.name}={variable.labels[0]}`, in backquotes, for the share of one value. "
+            'A response of classes needs family="binomial", "multinomial" or "ordinal".',
+        )
     return np.asarray(variable.numbers)
 
 

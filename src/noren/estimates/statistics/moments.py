@@ -86,8 +86,9 @@ class Limits:
             return float("nan"), float("nan")
         if not self.sure.all():
             return 0.0, float((self.high.max() - self.low.min()) ** 2 / 4 * _more(self.counts.sum()))
-        n = self.counts.sum()
-        centres = np.unique(np.concatenate([self.low, self.high, np.linspace(self.low.min(), self.high.max(), 65)]))
+        n, ends = self.counts.sum(), np.concatenate([self.low, self.high])
+        ends = ends[np.isfinite(ends)]  # an open interval has one end
+        centres = np.unique(np.concatenate([ends, np.linspace(ends.min(), ends.max(), 65)]))
         centres = centres[:: max(1, len(centres) // 400)]
         near = [self.counts @ (np.maximum(np.maximum(self.low - c, c - self.high), 0) ** 2) for c in centres]
         far = [self.counts @ (np.maximum(np.abs(self.low - c), np.abs(self.high - c)) ** 2) for c in centres]
@@ -144,7 +145,7 @@ def _whole(records: Records, inside: Product, of: Variable) -> tuple[float, floa
     if of.axis in inside and not (inside[of.axis] > 0).all():
         return None
     totals = statement.table.totals
-    low, high = of.ends
+    low, high = (np.where(totals > 0, end, 0.0) for end in of.ends)
     return (float(totals @ low), float(totals @ high)) if totals.sum() == records.counts.sum() else None
 
 

@@ -54,6 +54,8 @@ class Variable:
     numbers: NDArray[np.float64] | None = None
     edges: NDArray[np.float64] | None = None
     note: str = ""
+    limits: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    """The range of every label, where some labels are open intervals."""
     is_share: bool = False
     """Asked for as "column=value", which no table has along a side."""
 
@@ -79,6 +81,8 @@ class Variable:
     @property
     def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the range of every base value: the ends of a bin, otherwise the number itself twice."""
+        if self.limits is not None:
+            return self.limits[0][self.groups], self.limits[1][self.groups]
         if self.edges is None:
             return self.amounts, self.amounts
         low, high = np.zeros(len(self.labels)), np.zeros(len(self.labels))
@@ -116,6 +120,17 @@ def numbers_of(
     if domain.kind in NUMERIC or domain.text_kind in NUMERIC:
         return _read(domain, {}), None, ""
     return None, None, ""
+
+
+def limits_of(domain: Domain) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the range of every value where the largest or the smallest ones are open intervals; None elsewhere."""
+    if not domain.has_ends:
+        return None
+    numbers = np.nan_to_num(_read(domain, {label: end for end, label in end_labels(domain.top, domain.bottom)}))
+    below = {label for _, label in end_labels(None, domain.bottom)}
+    above = {label for _, label in end_labels(domain.top, None)}
+    low = np.where([value in below for value in domain.values], -np.inf, numbers)
+    return low, np.where([value in above for value in domain.values], np.inf, numbers)
 
 
 def _read(domain: Domain, ends: Mapping[str, float]) -> NDArray[np.float64]:

@@ -163,6 +163,35 @@ def test_general_values_and_groups_have_hard_bounds() -> None:
         general().mean("age", population=True)
 
 
+@pytest.mark.parametrize("ends", [{"top": 50}, {"bottom": 40}, {"top": 50, "bottom": 40}])
+def test_hard_bounds_allow_for_what_lies_beyond_open_ends(ends: dict[str, int]) -> None:
+    frame = people(1_200)
+    roles = dict.fromkeys(frame.columns, "plain") | {"age": nr.quasi_identifier(**ends), "sex": "quasi-identifier"}
+    policy = nr.Policy(attributes=roles, require=[nr.models.KAnonymity(k=30)], method=nr.methods.Mondrian())
+    release = nr.anonymize(frame, policy)
+    low, high = -np.inf if "bottom" in ends else None, np.inf if "top" in ends else None
+    for found in (release.mean("age"), release.mean("age", by="vote"), release.difference("age", by="vote")[1:]):
+        for row in found:
+            assert low is None or row["low"] == low
+            assert high is None or row["high"] == high
+    for row in release.mean("age", by="vote"):
+        own = frame.filter(pl.col("vote") == row["vote"])["age"]
+        assert row["low"] <= own.mean() <= row["high"]
+    spread = release.variance("age")[0]
+    assert 0 <= spread["low"] <= frame["age"].var() <= spread["high"] == np.inf
+    for q in (0.02, 0.5, 0.98):
+        row = release.quantile("age", q)[0]
+        assert row["low"] <= frame["age"].quantile(q, "higher") <= row["high"]
+
+
+def test_a_group_without_a_number_is_explained() -> None:
+    release = drawn(500, 3)
+    assert release.mean("age", by="sex").notes == ()
+    few = release.mean("age", by="pay")
+    assert few.frame["mean"].null_count()
+    assert any("too small" in note for note in few.notes)
+
+
 def test_groups_keep_the_difference_between_exact_ones() -> None:
     """Releases show .83 of it on average, one standard deviation .26; the mean of nine is within five of its own."""
     frame = people(1_200)
