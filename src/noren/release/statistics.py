@@ -183,14 +183,15 @@ def _agreed(
     hidden = [not score.axis.is_exact for score in sample.records.scores]
     complete = all((variable.known > 0).all() for variable in measured)
     asked = [*sample.by, *([] if complete else measured)]
-    if sample.base or any(hidden[variable.axis] for variable in asked):
+    coarse = sample.records.is_coarse
+    if sample.base or any(coarse or hidden[variable.axis] for variable in asked):
         table = estimated([variable.name for variable in asked])
         there = times(*((one.axis, one.known) for one in measured)) if not complete else {}
         sizes = table.totals([times(sample.within(group), there) for group in sample.groups]).value
         rows = [replace(row, records=float(size)) for row, size in zip(rows, sizes, strict=True)]
     of, row = measured[0], rows[0]
     is_single = len(hidden) == 1 and hidden[0] and not sample.by and not sample.base
-    if is_mean and is_single and not sample.records.is_coarse and np.isfinite(row.value):
+    if is_mean and is_single and not coarse and np.isfinite(row.value):
         inside = {of.axis: of.known}
         size, total = estimated([of.name]).totals([inside, times(inside, (of.axis, of.amounts))]).value
         value = float(total / size)
