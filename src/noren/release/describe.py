@@ -64,12 +64,15 @@ def _widths(drawn: dict[str, Design], n: int) -> list[str]:
     """Return the expected widths of 95% intervals, for the original table; a slope for the population."""
     out = [f"Approximate half-width of 95% intervals from {n:,} records, for equally frequent values (none: too wide):"]
     shares = {name: _reach(n, [design]) for name, design in drawn.items()}
-    out.append(f"  share of one value: {_list_some([f'{name} {_write_half_width(reach)}' for name, reach in shares.items()])};")
+    out.append(
+        f"  share of one value: {_list_some([f'{name} {_write_half_width(reach)}' for name, reach in shares.items()])};"
+    )
     pairs = list(combinations(sorted(drawn, key=lambda name: shares[name]), 2))
     if pairs:
         best, worst = pairs[0], pairs[-1]
         told = [
-            f"{' x '.join(pair)} {_write_half_width(_reach(n, [drawn[name] for name in pair]))}" for pair in {best: 0, worst: 0}
+            f"{' x '.join(pair)} {_write_half_width(_reach(n, [drawn[name] for name in pair]))}"
+            for pair in {best: 0, worst: 0}
         ]
         out.append(f"  share of one cell of two hidden columns: {', '.join(told)};")
     slopes = {name: sqrt(noise(design, standard(design.d)) / max(n, 1)) * Z for name, design in drawn.items()}

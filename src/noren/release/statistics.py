@@ -146,7 +146,7 @@ def answer_measure(
     expect = partial(estimated, (*names, *of))
     sample = Sample(found.records, found.base, asked, split, level, population, found.margins, expect)
     measured = [found.variables[name] for name in numbers or of]
-    rows = _agreed(sample, compute(sample, asked), measured, estimated, is_mean=measure == "mean")
+    rows = _agree_with_counts(sample, compute(sample, asked), measured, estimated, is_mean=measure == "mean")
     notes = found.notes(numbers or of)
     if found.weights is not None:
         rows = [replace(row, records=row.records * found.weights.unit) for row in rows]
@@ -168,7 +168,7 @@ def answer_measure(
     )
 
 
-def _agreed(
+def _agree_with_counts(
     sample: Sample,
     rows: Sequence[Found],
     measured: Sequence[Variable],

@@ -206,7 +206,7 @@ def _model(
         values[factor] = place[grid.labels[first.name]]
         counted = counted & (values[factor] >= 0)
         if rare:
-            notes.append(_left_out(rare, first))
+            notes.append(_name_rare_levels(rare, first))
     response = order[0]
     if formula.response.tree is not None:
         response = replace(response, numbers=formula.response.values({response.name: _numbers(response)}))
@@ -294,7 +294,7 @@ def _levels(records: Records, base: Product, variable: Variable, few: float) -> 
     return kept, rare
 
 
-def _left_out(rare: Sequence[str], variable: Variable) -> str:
+def _name_rare_levels(rare: Sequence[str], variable: Variable) -> str:
     told = f"{', '.join(rare)} of {variable.name!r}"
     return f"Not estimated because too rare: {told}. Their records take no part in the fit."
 
@@ -309,7 +309,7 @@ def _response(
         y = np.stack([labels == k for k in kept[1:]], axis=-1).astype(np.float64)
         there = np.isin(labels, kept)
         classes = tuple(variable.labels[k] for k in kept[1:])
-        told = [_left_out(rare, variable)] if rare else []
+        told = [_name_rare_levels(rare, variable)] if rare else []
         if family == "ordinal":
             told.insert(0, f"Classes in this order: {', '.join(variable.labels[k] for k in kept)}.")
         return y, there, classes, variable.labels[kept[0]], told

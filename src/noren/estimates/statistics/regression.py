@@ -193,13 +193,13 @@ class Regression(Shown):
         if len(given) and all(isinstance(one, (int, float, np.number)) for one in given):
             row = np.array([given], np.float64)
             if row.size != len(self.terms):
-                raise QueryError(f"{row.size} weights for {len(self.terms)} terms.", hint=_listed(self.terms))
+                raise QueryError(f"{row.size} weights for {len(self.terms)} terms.", hint=list_terms(self.terms))
             weights = {term: weight for term, weight in zip(self.terms, row[0], strict=True) if weight}
             words = " ".join(f"{weight:+g} {term}" for term, weight in weights.items()).removeprefix("+")
             return [words], row, np.zeros(1)
         several = [self._hypotheses(one) for one in given]  # type: ignore[arg-type]
         if not several:
-            raise QueryError("there is no hypothesis.", hint=_listed(self.terms))
+            raise QueryError("there is no hypothesis.", hint=list_terms(self.terms))
         texts, rows, numbers = zip(*several, strict=True)
         return [word for one in texts for word in one], np.concatenate(rows), np.concatenate(numbers)
 
@@ -401,9 +401,11 @@ def parse_hypotheses(text: str, terms: Sequence[str]) -> tuple[list[str], NDArra
     if CONSTANT in terms:
         plain = re.sub(r"\bIntercept\b", CONSTANT, plain)
     words, rows, numbers = [], [], []
-    for tokens in _split(_scanned(plain, terms), ","):
+    for tokens in _split_tokens(_cut_tokens(plain, terms), ","):
         own = [term for term in terms if _belongs(term, tokens[0])] if len(tokens) == 1 else []
-        sides = [_weighted([one], terms) for one in own] or [_weighted(side, terms) for side in _split(tokens, "=")]
+        sides = [_weigh_terms([one], terms) for one in own] or [
+            _weigh_terms(side, terms) for side in _split_tokens(tokens, "=")
+        ]
         pairs = [(side, 0 * side) for side in sides] if own or len(sides) == 1 else list(pairwise(sides))
         for place, (left, right) in enumerate(pairs):
             words.append(own[place] if own else "".join(f" {one} " if one in "=+-" else one for one in tokens).strip())
@@ -412,7 +414,7 @@ def parse_hypotheses(text: str, terms: Sequence[str]) -> tuple[list[str], NDArra
     return words, np.array(rows), np.array(numbers)
 
 
-def _scanned(text: str, terms: Sequence[str]) -> list[str]:
+def _cut_tokens(text: str, terms: Sequence[str]) -> list[str]:
     """Cut a text into terms, columns, numbers and signs."""
     names = sorted({*terms, *(term.partition("[")[0] for term in terms)} - {""}, key=len, reverse=True)
     out, at = [], 0
@@ -421,24 +423,24 @@ def _scanned(text: str, terms: Sequence[str]) -> list[str]:
             at += 1
             continue
         sign = OPERATOR.match(text, at)
-        name = next((n for n in names if text.startswith(n, at) and not _continues(text, at + len(n))), None)
+        name = next((n for n in names if text.startswith(n, at) and not _is_longer_name(text, at + len(n))), None)
         if name is None and sign is None:
-            raise QueryError(f"there is no term {text[at:].strip()!r}.", hint=_listed(terms))
+            raise QueryError(f"there is no term {text[at:].strip()!r}.", hint=list_terms(terms))
         out.append(name if name is not None else text[at : sign.end() if sign else at])
         at += len(out[-1])
     return out
 
 
-def _continues(text: str, at: int) -> bool:
+def _is_longer_name(text: str, at: int) -> bool:
     return text[at : at + 1].isalnum() or text[at : at + 1] in ("_", "[")
 
 
-def _split(tokens: Sequence[str], sign: str) -> list[list[str]]:
+def _split_tokens(tokens: Sequence[str], sign: str) -> list[list[str]]:
     edges = [-1, *(k for k, token in enumerate(tokens) if token == sign), len(tokens)]
     return [list(tokens[before + 1 : after]) for before, after in pairwise(edges)]
 
 
-def _weighted(tokens: Sequence[str], terms: Sequence[str]) -> NDArray[np.float64]:
+def _weigh_terms(tokens: Sequence[str], terms: Sequence[str]) -> NDArray[np.float64]:
     """Return the weight of every term in a sum, and its number at the end."""
     out, at = np.zeros(len(terms) + 1), 0
     while at < len(tokens) or not at:
@@ -455,14 +457,14 @@ def _weighted(tokens: Sequence[str], terms: Sequence[str]) -> NDArray[np.float64
         elif number is not None and not times:
             out[-1] += sign * number
         else:
-            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {_listed(terms)}')
+            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {list_terms(terms)}')
         if part and part[0] not in ("+", "-"):
-            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {_listed(terms)}')
+            raise QueryError(f"{' '.join(tokens)!r} is no sum of terms.", hint=f'Write "a = b". {list_terms(terms)}')
         at = len(tokens) - len(part)
     return out
 
 
-def _listed(terms: Sequence[str]) -> str:
+def list_terms(terms: Sequence[str]) -> str:
     return f"Terms: {', '.join(terms[:12])}."
 
 
