@@ -15,7 +15,7 @@ from noren_papers.quasi_sensitive import PAPER, metrics, progress, search, trade
 from noren_papers.quasi_sensitive import world as worlds
 from noren_papers.quasi_sensitive.adult import ONLY_GENERAL, SIZES, Lab, diverse, named
 from noren_papers.quasi_sensitive.world import APART, World, draw_terms, make_knowledge
-from noren_papers.standins.adult import make
+from noren_papers.standins.people import make
 
 
 @pytest.fixture(scope="module")

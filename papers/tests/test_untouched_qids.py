@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from noren.designs import DecoyDesign
-from noren_papers.standins import income, occupations
+from noren_papers.standins import people as standins
 from noren_papers.untouched_qids.median import Classes, median_classes
 from noren_papers.untouched_qids.methods import (
     ANATOMY,
@@ -252,8 +252,8 @@ def test_the_hot_deck_takes_from_those_alike() -> None:
 
 
 def test_stand_ins_have_the_shape_of_the_files() -> None:
-    people = occupations.make(rows=20_000)
-    assert people.equals(occupations.make(rows=20_000))
+    people = standins.make("occupations", 20_000)
+    assert people.equals(standins.make("occupations", 20_000))
     assert set(people.dtypes) == {pl.String}
     assert people.columns == [
         "age", "sex", "marital_status", "race", "birthplace", "education", "workclass", "occupation_code",
@@ -262,7 +262,7 @@ def test_stand_ins_have_the_shape_of_the_files() -> None:
     counts = people["occupation_code"].value_counts()["count"]
     assert people["occupation_code"].n_unique() == 46
     assert 0.05 < counts.max() / people.height < 0.1  # type: ignore[operator]
-    wages = with_wages(income.make(rows=20_000), np.random.default_rng(0))
+    wages = with_wages(standins.make("census income", 20_000), np.random.default_rng(0))
     assert 8_000 < wages.height < 11_000
     assert 35 <= wages["income"].n_unique() <= 50
     assert wages["income"].value_counts()["count"].max() / wages.height < 1 / 12  # type: ignore[operator]

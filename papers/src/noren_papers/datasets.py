@@ -5,6 +5,7 @@ A folder is laid out by relative paths; a file may be packed (.gz) or not. Check
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import io
@@ -47,102 +48,24 @@ class Used:
     remark: str = ""
 
 
-UCI = "https://archive.ics.uci.edu/dataset/"
-ARX = "https://github.com/arx-deidentifier/arx (data/)"
-_CLEANED = "header added"
-_HIERARCHIES = {
-    "age": (100, 5, "463f35372e8b1ad31fc624eb73c5da9297878a044ae5d61038eaf7b431ac55ca"),
-    "education": (16, 4, "f22e5ee519c28b05538d4e5ddea0fbee5f0017fefb3abab3fa02272325bf9ce5"),
-    "marital-status": (7, 3, "3e7ba2c4a5cd4fec059b4e3a2c57fce6e7c34a20daee1e624990ddd7beba85e5"),
-    "native-country": (41, 3, "696d3b53973311c096b33f98bb56e526016910b1a1cd5a1e904cb799d1077023"),
-    "occupation": (14, 3, "16dc420d5d7f8ab4d1e6144eb1d19ab8314ef42523fe8c4ee202372db1c98126"),
-    "race": (5, 2, "df11abf41fa0669455adc9c9f9fa88663afa0cee8327684ecca861cd32dc4209"),
-    "salary-class": (2, 2, "404895b3fcfb615813efab7ae0d2c50c8b127cec651f9b37d44a648646f86345"),
-    "sex": (2, 2, "537d23f7b6969b916b5a5490eb1b32c273fefdc62ca050a7a813e23bbf3b78b2"),
-    "workclass": (8, 3, "106f420349bf0071dbb25371795a78799edf24a64c3424619d563c3990ee8d02"),
-}
-_EVERY = ("sensitive-qids", "quasi-sensitive", "untouched-qids", "semantic", "tau-l")
+def _listed() -> tuple[Dataset, ...]:
+    text = Path(__file__).with_name("datasets.csv").read_text(encoding="utf-8")
+    return tuple(
+        Dataset(name, path, title, int(rows), int(columns), digest, publisher, cleaning, tuple(papers.split()))
+        for name, path, title, rows, columns, digest, publisher, cleaning, papers in csv.reader(text.splitlines()[1:])
+    )
 
-DATASETS: tuple[Dataset, ...] = (
-    Dataset(
-        "adult", "adult.csv", "Adult", 45_222, 15,
-        "1d674ecd338060e408105981c9490c791d956aaeba4d19c81b76af1da7128d64", UCI + "2/adult",
-        "training then test part, rows with ? dropped, header added", _EVERY,
-    ),
-    *(
-        Dataset(
-            f"adult hierarchy {column}", f"adult_hierarchies/adult_hierarchy_{column}.csv",
-            f"ARX's hierarchy of {column}", rows, columns, digest, ARX, "", ("tau-l", "semantic"),
-        )
-        for column, (rows, columns, digest) in _HIERARCHIES.items()
-    ),
-    Dataset(
-        "census income", "census/census_income_kdd.csv", "Census-Income (KDD)", 299_285, 43,
-        "d22bceffb4aa1a129b2da6be18d89d048a606e916b6204e9b20127429d3acb5a", UCI + "117/census-income-kdd",
-        "both parts, split and header added, spaces stripped", ("untouched-qids", "sensitive-qids"),
-    ),
-    Dataset(
-        "occupations", "census/census_kdd_occ_like.csv", "Census-Income cut to the attributes of OCC", 145_487, 10,
-        "dff539cf83690963e3c042f47d81f879c1b392d5fb96a9666edf9889b1f11ca8", UCI + "117/census-income-kdd",
-        "rows with a detailed occupation and a known country of birth", ("untouched-qids",),
-    ),
-    Dataset(
-        "nursery", "uci/nursery.csv", "Nursery", 12_960, 9,
-        "cfd50f92b8b65b8d398670ce13f1e78fbc0d452ff26906de8b4497f909716951", UCI + "76/nursery", _CLEANED, ("tau-l",),
-    ),
-    Dataset(
-        "car", "uci/car.csv", "Car Evaluation", 1_728, 7,
-        "0023b86e0dd3502aaa0e4a610ef4d8aebbba7ff40f53fa7c2f0543c68bee5114", UCI + "19/car+evaluation", _CLEANED,
-        ("tau-l",),
-    ),
-    Dataset(
-        "cmc", "uci/cmc.csv", "Contraceptive Method Choice", 1_473, 10,
-        "0d3c4e3889d6e72b2ac0bd98a98ba5ec0c73337c1ae19e94a1507f66a5f357ba",
-        UCI + "30/contraceptive+method+choice", _CLEANED, ("tau-l",),
-    ),
-    Dataset(
-        "abalone", "uci/abalone.csv", "Abalone", 4_177, 9,
-        "b36baf97dbcb1ae8d70ae95dd06794ce7878aef96cefc29cd0c8ca0fd9f8aee1", UCI + "1/abalone", _CLEANED, ("tau-l",),
-    ),
-    Dataset(
-        "mushroom", "uci/mushroom.csv", "Mushroom", 8_124, 23,
-        "7204d38399e2c7c84d85e7a2019081724bb943613e82be5d3523156cfbcf9f64", UCI + "73/mushroom", _CLEANED, ("tau-l",),
-    ),
-    Dataset(
-        "chess", "uci/chess_krk.csv", "Chess (King-Rook vs. King)", 28_056, 7,
-        "12a0f176699b382cde399d8a909111ad9fd983bd3ecd6c4671ed65c25481c3dc", UCI + "23/chess+king+rook+vs+king",
-        _CLEANED, ("tau-l",),
-    ),
-    Dataset(
-        "columbia", "health/columbia_disease_symptom_kb.csv", "Disease-Symptom Knowledge Base of Columbia University",
-        1_854, 5, "4aa45cf967b54c834a94573b3f1a469551fec2376e89322190e6e99334b02f8b",
-        "https://people.dbmi.columbia.edu/~friedma/Projects/DiseaseSymptomKB/index.html",
-        "one row a pair, UMLS codes split from names, repeated pairs dropped", ("quasi-sensitive",),
-    ),
-    Dataset(
-        "icd", "health/icd10cm_2026_tabular.csv", "Tabular list of ICD-10-CM, April 2026", 46_881, 7,
-        "082645451c58eed397863a30291f90bc5dd6933770cea9e114d49a232c9860e6",
-        "https://www.cdc.gov/nchs/icd/icd-10-cm/files.html",
-        "one row a code with its parent, category, block and chapter; seventh characters not written out",
-        ("semantic",),
-    ),
-)  # fmt: skip
-"""Every file that a paper's experiments read."""
+
+DATASETS = _listed()
+"""Every file that a paper's experiments read: `datasets.csv`."""
 
 STAND_INS = {
-    "adult": "noren_papers.standins.adult",
-    "census income": "noren_papers.standins.income",
-    "occupations": "noren_papers.standins.occupations",
-    "nursery": "noren_papers.standins.uci",
-    "car": "noren_papers.standins.uci",
-    "cmc": "noren_papers.standins.uci",
-    "abalone": "noren_papers.standins.uci",
-    "mushroom": "noren_papers.standins.uci",
-    "chess": "noren_papers.standins.uci",
-    "columbia": "noren_papers.standins.symptoms",
-    "icd": "noren_papers.standins.icd",
+    **dict.fromkeys(("adult", "census income", "occupations"), "people"),
+    **dict.fromkeys(("nursery", "car", "cmc", "abalone", "mushroom", "chess"), "uci"),
+    "columbia": "symptoms",
+    "icd": "icd",
 }
-"""Each module has `make(name, rows)`: a generated table with the columns of the file and its shape, seeded."""
+"""Modules of `standins`; each has `make(name, rows)`: a seeded table with the columns and the shape of the file."""
 
 BY_NAME = {dataset.name: dataset for dataset in DATASETS}
 EXACT, CHANGED, MISSING = "as published", "another version", "missing"
@@ -198,7 +121,7 @@ def load(name: str, folder: Path | None, *, rows: int | None = None) -> tuple[pl
     dataset = BY_NAME[name]
     path = find(folder, dataset)
     if path is None:
-        make: Callable[[str, int], pl.DataFrame] = import_module(STAND_INS[name]).make
+        make: Callable[[str, int], pl.DataFrame] = import_module(f"noren_papers.standins.{STAND_INS[name]}").make
         frame = make(name, dataset.rows if rows is None else min(rows, dataset.rows))
         remark = f"{dataset.title} is not in the data folder" if folder is not None else "no data folder was given"
         return frame, generated(f"{name} (stand-in)", frame, remark)
@@ -222,7 +145,7 @@ def adult_hierarchy(column: str, folder: Path | None) -> tuple[list[list[str]], 
     dataset = BY_NAME[name]
     path = find(folder, dataset)
     if path is None:
-        from noren_papers.standins.adult import hierarchy
+        from noren_papers.standins.people import hierarchy
 
         rows = hierarchy(column)
         text = "\n".join(";".join(row) for row in rows)

@@ -42,7 +42,6 @@ LARGER = tuple(k for k in SIZES if k > 1)
 
 TITLE = "average error of count queries against k, QS t-closeness"
 BY_QD = ("t", "qd")
-PLAIN = pl.col("series") == ONLY_GENERAL
 SAID = Claims()
 SAID(
     "With five quasi-identifiers asked for (qd = 5) a small k has smaller errors than larger k.",

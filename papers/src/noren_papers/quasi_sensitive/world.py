@@ -223,7 +223,3 @@ def drawing_note(world: World, sizes: Sequence[int] = (1, 2, 3, TERMS)) -> str:
         f"some label in only this share of records, by terms a record: {shares}. Such records reveal nothing, and no "
         "term would have to go."
     )
-
-
-def listed(values: Sequence[float], form: str = ".3f") -> str:
-    return ", ".join(format(value, form) for value in values)

@@ -6,7 +6,7 @@ one release; what is said of it is judged by the mean over several, with its sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,8 @@ from noren.errors import NorenError
 from noren.methods import Anatomy, Decoys
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import ALMOST, SIMILAR, Answer, Mean, Pair, answer, count_alike, count_below, judged
+from noren_papers.claims import ALMOST, SIMILAR, Answer, Claims, Mean, judged
+from noren_papers.relations import Compare, Kind
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import (
     DUPLICATE,
@@ -38,25 +39,48 @@ from noren_papers.semantic.material import DEPTH, Counts, Material, diverse, par
 ORIGINAL = "original"
 MANY, SOME, FEW = 40, 10, 2
 """Releases that claims are judged by: of a quick pipeline, of a slow one, and in a quick run."""
-MEASURES = ("mse", "correlation", "unevenness")
+MEASURES = ("mse", "correlation", "misplaced", "unevenness")
 ESTIMATORS = {"Proposal": "semantic-linear", "Existing": "uniform-linear", "Simple": "share"}
-COMMON = {
-    "closest": "Of all combinations those with the proposed analysis come nearest to the original histogram.",
-    "averaged": "The simple analysis levels the histogram, so that peaks and gaps fade.",
-    "uneven": "Under the proposed analysis the peaks and gaps stay as they were.",
-}
-CLAIMS_8 = {
-    **COMMON,
-    "similar": "A user who gets the proposed release and analysis sees almost the true histogram.",
-    "feasible": "The 14 income classes can be anonymised to (3,7)-semantic diversity.",
-}
-CLAIMS_9 = {
-    **COMMON,
-    "distances": "Masters is at distance 1 from Doctorate, Prof-school and Bachelors at distance 2.",
-    "partners": "For (3,2) the decoys of Doctorate come from Assoc, Some-college, Secondary or another category "
-    "outside University.",
-}
-CLAIMS_10 = {**COMMON, "similar": CLAIMS_8["similar"]}
+PROPOSALS = ("N-Proposal", "Ex-Proposal")
+SMALLER, LONG = "(3,3) by rank", "(3,10)"
+"""The settings at which a user's view is judged."""
+
+
+def _of_all(similar_at: str = "") -> Claims:
+    """What is said of all three tables, and of two of them what a user sees."""
+
+    def than(
+        one: str | tuple[str, ...], kind: Kind, other: float | tuple[str, ...], value: str, **more: Any
+    ) -> Compare:
+        return Compare(one, kind, other, value, ("setting",), error=f"{value} error", **more)
+
+    said = Claims()
+    said(
+        "Of all combinations those with the proposed analysis come nearest to the original histogram.",
+        than(PROPOSALS, "below", tuple(name for name in PAPER_SERIES if name not in PROPOSALS), "mse"),
+    )
+    said(
+        "The simple analysis levels the histogram, so that peaks and gaps fade.",
+        than(
+            ("N-Simple", "Ex-Simple"), "below", 1 / (1 + SIMILAR), "unevenness",
+            note="over the original's; levelled: below 80%, no longer alike",
+        ),
+    )  # fmt: skip
+    said(
+        "Under the proposed analysis the peaks and gaps stay as they were.",
+        than(PROPOSALS, "alike", 1.0, "unevenness", note="over the original's"),
+    )
+    if similar_at:
+        only: dict[str, Any] = {"where": pl.col("setting") == similar_at}
+        said(
+            "A user who gets the proposed release and analysis sees almost the true histogram.",
+            than("N-Proposal", "above", 1 - ALMOST, "correlation", **only),
+            than("N-Proposal", "below", ALMOST, "misplaced", **only, note=f"shares of the records, at {similar_at}"),
+        )
+    return said
+
+
+SAID_8, SAID_9, SAID_10 = _of_all(SMALLER), _of_all(), _of_all(LONG)
 
 
 @dataclass(frozen=True)
@@ -81,7 +105,8 @@ class Drawn:
         truth = self.table.truth
         measures: dict[str, Callable[[Counts], float]] = {
             "mse": partial(mse, self.table),
-            "correlation": partial(correlation, truth),
+            "correlation": lambda cells: float(np.corrcoef(truth.ravel(), cells.ravel())[0, 1]),
+            "misplaced": lambda cells: float(np.abs(cells - truth).sum() / 2 / self.table.records),
             "unevenness": lambda cells: unevenness(cells) / unevenness(truth),
         }
         rows = []
@@ -93,10 +118,6 @@ class Drawn:
                 row[f"{measure} error"] = None if found is None else found.error
             rows.append(row)
         return rows
-
-
-def correlation(truth: Counts, cells: Counts) -> float:
-    return float(np.corrcoef(truth.ravel(), cells.ravel())[0, 1])
 
 
 def unevenness(cells: Counts) -> float:
@@ -166,84 +187,86 @@ def _cells(table: Material, frame: pl.DataFrame) -> Counts:
 # ---------------------------------------------------------------- the figures
 
 
+@SAID_8("The 14 income classes can be anonymised to (3,7)-semantic diversity.")
+def _feasible(settings: list[Drawn]) -> Answer:
+    by_rank, by_yen = settings[-1], settings[1]
+    return judged(
+        [any(name in one.found for name in (*DUPLICATE, *SIMPLE)) for one in (by_rank, by_yen)],
+        f"by rank: {by_rank.status.get('Ex-Proposal', 'possible')}; with distances in millions of yen (1 to 10, 15, "
+        f"20, 25, 30) the simple algorithm {'can' if 'Ex-Proposal' in by_yen.found else 'cannot'}; "
+        f"duplicate-processing: {by_yen.status.get('N-Proposal', 'possible')}",
+    )
+
+
 def figure_8(bench: Bench) -> Result:
     table = tables.income(bench)
     yen = replace(table, values=tuple(map(str, tables.YEN)), distances=tables.yen_distances())
     releases = FEW if bench.quick else MANY
     by_rank = histograms(table, 3, 7, "(3,7) by rank")
     by_yen = histograms(yen, 3, 7, "(3,7) in millions of yen", "numeric", releases=releases)
-    smaller = histograms(table, 3, 3, "(3,3) by rank", releases=releases)
-    feasible = [any(name in one.found for name in (*DUPLICATE, *SIMPLE)) for one in (by_rank, by_yen)]
-    place = {name: status for name, status in by_rank.status.items() if name != LE}
-    answers = {
-        "similar": _similar(smaller, "N-Proposal"),
-        "feasible": judged(
-            feasible,
-            f"by rank: {place.get('Ex-Proposal', 'possible')}; with distances in millions of yen (1 to 10, 15, 20, "
-            f"25, 30) the simple algorithm {'can' if 'Ex-Proposal' in by_yen.found else 'cannot'}; "
-            f"duplicate-processing: {by_yen.status.get('N-Proposal', 'possible')}",
-        ),
-    }
+    smaller = histograms(table, 3, 3, SMALLER, releases=releases)
     notes = (
         "(3,7) is impossible by rank on 14 classes (3 x 7 > 14). Drawn are (3,7) with distances in millions of yen, "
         "where duplicate-processing is not defined, and (3,3) by rank, the largest d at which it exists for l = 3.",
         "In yen one window narrower than 7 holds seven of the 14 values: the flat design does not exist there and "
         "uniform-sets takes its place.",
     )
-    return _figure(
-        "8", "income", [smaller, by_yen], answers, notes, {"records": table.records, "F": table.size}, [by_rank]
+    return _figure("8", "income", SAID_8, [smaller, by_yen], notes, [by_rank])
+
+
+def _far(settings: list[Drawn]) -> dict[str, int]:
+    """The distance of every schooling from Doctorate."""
+    table = settings[0].table
+    return dict(zip(table.values, map(int, table.distances[table.values.index("Doctorate")]), strict=True))
+
+
+@SAID_9("Masters is at distance 1 from Doctorate, Prof-school and Bachelors at distance 2.")
+def _distances(settings: list[Drawn]) -> Answer:
+    far = _far(settings)
+    return judged(
+        [far["Masters"] == 1, far["Prof-school"] == 2, far["Bachelors"] == 2],
+        f"in the tree Masters is at {far['Masters']}, Prof-school at {far['Prof-school']}, Bachelors at "
+        f"{far['Bachelors']}",
+    )
+
+
+@SAID_9(
+    "For (3,2) the decoys of Doctorate come from Assoc, Some-college, Secondary or another category outside University."
+)
+def _partners(settings: list[Drawn]) -> Answer:
+    allowed = [value for value, distance in _far(settings).items() if distance >= 2]
+    inside = [value for value in ("Prof-school", "Bachelors") if value in allowed]
+    named = ("Assoc-voc", "Assoc-acdm", "Some-college", "9th", "10th", "11th", "12th", "HS-grad")
+    return judged(
+        [all(value in allowed for value in named), not inside],
+        f"{len(allowed)} values are at distance 2 or more, those named among them; "
+        + (f"{' and '.join(inside)}, at distance 2, are allowed too" if inside else "none of University is"),
     )
 
 
 def figure_9(bench: Bench) -> Result:
-    table = tables.education(bench)
-    one = histograms(table, 2, 3, "(2,3)", "tree", releases=FEW if bench.quick else MANY)
-    at = {value: i for i, value in enumerate(table.values)}
-    far = {value: int(table.distances[at["Doctorate"], i]) for value, i in at.items()}
-    allowed = [value for value, distance in far.items() if distance >= 2]
-    inside = [value for value in ("Prof-school", "Bachelors") if value in allowed]
-    named = ("Assoc-voc", "Assoc-acdm", "Some-college", "9th", "10th", "11th", "12th", "HS-grad")
-    answers = {
-        "distances": judged(
-            [far["Masters"] == 1, far["Prof-school"] == 2, far["Bachelors"] == 2],
-            f"in the tree Masters is at {far['Masters']}, Prof-school at {far['Prof-school']}, Bachelors at "
-            f"{far['Bachelors']}",
-        ),
-        "partners": judged(
-            [all(value in allowed for value in named), not inside],
-            f"{len(allowed)} values are at distance 2 or more, those named among them; "
-            + (f"{' and '.join(inside)}, at distance 2, are allowed too" if inside else "none of University is"),
-        ),
-    }
+    one = histograms(tables.education(bench), 2, 3, "(2,3)", "tree", releases=FEW if bench.quick else MANY)
     notes = (
         "Duplicate-processing is for ordered values, so its four combinations are left out, as in the paper.",
         "LE is analysed by the estimator spread, the simple analysis that the paper gives it.",
         f"LE is the library's own method anatomy with le-diversity l = 2, e = {DEPTH - 2}: values at distance 3 part "
         "at that depth.",
     )
-    return _figure("9", "Adult, education", [one], answers, notes, {"records": table.records, "F": table.size}, [])
+    return _figure("9", "Adult, education", SAID_9, [one], notes)
 
 
 def figure_10(bench: Bench) -> Result:
-    table = tables.weights(bench)
-    one = histograms(table, 3, 10, "(3,10)", releases=FEW if bench.quick else SOME)
+    one = histograms(tables.weights(bench), 3, 10, LONG, releases=FEW if bench.quick else SOME)
     classes, step = tables.weight_classes(bench)
     notes = (
         f"fnlwgt falls into {classes} classes of {step:,}. Drawn are the classes that hold 99.5% of the records, two "
         "to a tile; the sheet has all of them.",
     )
-    answers = {"similar": _similar(one, "N-Proposal")}
-    return _figure("10", "Adult, fnlwgt", [one], answers, notes, {"records": table.records, "F": table.size}, [])
+    return _figure("10", "Adult, fnlwgt", SAID_10, [one], notes)
 
 
 def _figure(
-    number: str,
-    name: str,
-    settings: list[Drawn],
-    answers: dict[str, Answer],
-    notes: tuple[str, ...],
-    parameters: dict[str, Any],
-    refused: list[Drawn],
+    number: str, name: str, said: Claims, settings: list[Drawn], notes: tuple[str, ...], refused: Sequence[Drawn] = ()
 ) -> Result:
     similarity = pl.DataFrame(
         [row for one in (*settings, *refused) for row in one.similarity()],
@@ -253,14 +276,15 @@ def _figure(
     sheet = pl.concat([_long(one) for one in settings])
     extra = {"" if i == 0 else f"{i + 1}": _picture(one, f"Figure {number}. Histograms, {name}, {one.setting}")
              for i, one in enumerate(settings)}  # fmt: skip
-    common = _common(similarity)
+    table = settings[0].table
     return Result(
         sheets={"": sheet, "similarity": similarity},
         pictures=extra,
-        answers={**common, **answers},
+        answers=said.answered(frame=similarity, settings=[*settings, *refused]),
         ours_series=OUR_SERIES,
         parameters={
-            **parameters,
+            "records": table.records,
+            "F": table.size,
             "settings (l,d)": [one.setting for one in (*settings, *refused)],
             "QIDs": "age by decade, gender",
             "releases": len(settings[0].releases),
@@ -314,60 +338,6 @@ def _picture(one: Drawn, title: str) -> Any:
         x_title="value", y_title="", value_title="records", labels=False, cell=(9, 9) if wide else (17, 11),
         note="Cut at zero and at the original's largest count.",
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------- answers
-
-
-def _part(similarity: pl.DataFrame, kinds: tuple[str, ...]) -> list[dict[str, Any]]:
-    found = similarity.filter(pl.col("mse").is_not_null()).to_dicts()
-    return [row for row in found if row["series"].split("-")[-1] in kinds]
-
-
-def _common(similarity: pl.DataFrame) -> dict[str, Answer]:
-    closest: list[Pair] = []
-    told = []
-    for part in similarity.filter(pl.col("mse").is_not_null()).partition_by("setting", maintain_order=True):
-        errors = {row["series"]: _mean(row, "mse") for row in part.to_dicts() if row["series"] not in OUR_SERIES}
-        for proposal in (name for name in errors if name.endswith("-Proposal")):
-            rivals = {name: value for name, value in errors.items() if not name.endswith("-Proposal")}
-            closest += [(errors[proposal], value) for value in rivals.values()]
-            best = min(rivals, key=lambda name: rivals[name].value)
-            told.append(
-                f"{part['setting'][0]} {proposal} {errors[proposal].value:.2g}, the closest other {best} "
-                f"{rivals[best].value:.2g}"
-            )
-    simple, proposed = _part(similarity, ("Simple",)), _part(similarity, ("Proposal",))
-    return {
-        "closest": answer("mean squared error: " + "; ".join(told), count_below(closest)),
-        "averaged": answer(
-            f"of the original's unevenness is left: {_told(simple)}; levelled: below 80%, no longer alike",
-            count_below([(_mean(row, "unevenness"), 1 / (1 + SIMILAR)) for row in simple]),
-        ),
-        "uneven": answer(
-            f"unevenness over the original's: {_told(proposed)}; kept: within 25%",
-            count_alike([(_mean(row, "unevenness"), 1.0) for row in proposed]),
-        ),
-    }
-
-
-def _mean(row: dict[str, Any], measure: str) -> Mean:
-    return Mean(row[measure], row[f"{measure} error"])
-
-
-def _told(rows: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{row['unevenness']:.0%} ({row['series']}, {row['setting']})" for row in rows)
-
-
-def _similar(one: Drawn, series: str) -> Answer:
-    truth = one.table.truth
-    alike = one.mean(series, partial(correlation, truth))
-    misplaced = one.mean(series, lambda cells: float(np.abs(cells - truth).sum() / 2 / one.table.records))
-    return answer(
-        f"at {one.setting} the correlation of its cells with the true ones is {alike.value:.3f} and "
-        f"{misplaced.value:.1%} of the records are misplaced (almost: correlation 0.95, 5% misplaced)",
-        count_below([(1 - ALMOST, alike), (misplaced, ALMOST)]),
-    )
 
 
 def _gains(similarity: pl.DataFrame) -> tuple[Gain, ...]:

@@ -91,12 +91,13 @@ def curve(values: int, sizes: Sequence[int], draws: int = 20_000) -> list[Violat
 
 
 def violation_chart(rates: Sequence[ViolationRate]) -> Any:
-    """Violation probability per record against d, one line per l, as in the paper's figure 6."""
-    import altair as alt
+    """Violation probability per record against d, a panel for every l, as in the paper's figure 6."""
     import polars as pl
 
+    from noren_papers import draw
+
     rows = [
-        {"d": rate.d, "l": str(rate.l), "probability": value, "from": kind}
+        {"d": rate.d, "l": f"l = {rate.l}", "probability": value, "from": kind}
         for rate in rates
         for kind, value in (
             ("theorem (lower bound)", rate.bound),
@@ -104,23 +105,12 @@ def violation_chart(rates: Sequence[ViolationRate]) -> Any:
             ("simulated", rate.simulated),
         )
     ]
-    base = alt.Chart(pl.DataFrame(rows)).encode(
-        x=alt.X("d:Q", title="required distance d", axis=alt.Axis(tickMinStep=1)),
-        y=alt.Y("probability:Q", title="share of records that violate", scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("l:N", scale=alt.Scale(range=["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"])),
-    )
-    lines = (
-        base.transform_filter("datum.from != 'simulated'")
-        .mark_line()
-        .encode(strokeDash=alt.StrokeDash("from:N", title="line", sort=["exact mean", "theorem (lower bound)"]))
-    )
-    points = base.transform_filter("datum.from == 'simulated'").mark_point(size=40, filled=True)
-    title = alt.TitleParams(
-        f"Violations of semantic diversity by plain decoys, {rates[0].values} values",
-        subtitle="points: simulated; semantic designs never violate",
-        anchor="start",
-    )
-    return (lines + points).properties(width=460, height=300, title=title)
+    return draw.lines(
+        pl.DataFrame(rows), x="d", y="probability", series="from", panel="l", columns=2, size=(300, 200),
+        x_title="required distance d", y_title="share of records that violate",
+        title=f"Violations of semantic diversity by plain decoys, {rates[0].values} values",
+        note="Semantic designs never violate.",
+    )  # fmt: skip
 
 
 def save_violation_chart(rates: Sequence[ViolationRate], path: Path) -> None:

@@ -17,13 +17,13 @@ from noren.estimates.counts.estimators import ESTIMATORS
 from noren.estimates.counts.frame import prepare
 from noren.metrics.distances import l1_loss
 from noren_papers import draw
-from noren_papers.base import Bench, Figure, Gain, Result
+from noren_papers.base import Bench, Figure, Gain, Result, clocked
 from noren_papers.claims import Claims
 from noren_papers.relations import Along, Check, Compare
 from noren_papers.sensitive_qids import errors, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PROPOSAL, RATING, VALUE_ADDING
 from noren_papers.sensitive_qids.tables import Coded
-from noren_papers.sensitive_qids.times import MACHINE, clocked
+from noren_papers.sensitive_qids.times import MACHINE
 from noren_papers.standins import census68
 
 FACTORED = "Proposal in product form (ours)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from noren.designs import DecoyDesign
 from noren.methods import Decoys
 from noren.models import FrequencyLDiversity
 from noren_papers import draw
-from noren_papers.base import Bench, Figure, Gain, Result
+from noren_papers.base import Bench, Figure, Gain, Result, clocked
 from noren_papers.claims import Claims
 from noren_papers.relations import Compare
 from noren_papers.sensitive_qids import methods, tables
@@ -112,16 +111,6 @@ def figure_5(bench: Bench) -> Result:
         ),
         _gains_5(sheet, every),
     )
-
-
-def clocked(work: Callable[[], object], rounds: int = 1) -> tuple[float, float]:
-    """CPU seconds of all threads and seconds by the clock, the best of some rounds."""
-    found = []
-    for _ in range(rounds):
-        spent, started = time.process_time(), time.perf_counter()
-        work()
-        found.append((time.process_time() - spent, time.perf_counter() - started))
-    return min(found)
 
 
 def textbook(table: Coded, designs: Mapping[str, DecoyDesign], seed: int) -> dict[str, Any]:

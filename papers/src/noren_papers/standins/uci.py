@@ -1,12 +1,13 @@
 """Tables shaped like six UCI sets: their columns, domain sizes and skew. No row is copied.
 
 Nursery and Car were made by rules from every combination of their attributes, so here too: the product, with a rule of
-the same kind for the class. The others are drawn at random with relations of the same kind between columns.
+the same kind for the class. The others are drawn at random; their columns depend on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,9 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren_papers.standins.draws import as_text, chosen
-
-Numbers = NDArray[np.float64]
+from noren_papers.standins.draws import Column, Numbers, as_text, draw, gamma, stream
 
 NURSERY = {
     "parents": ("usual", "pretentious", "great_pret"),
@@ -60,7 +59,8 @@ MUSHROOM = {
     "population": ("vysnac", (50, 21, 15, 5, 4.7, 4.2), -0.8),
     "habitat": ("dgplumw", (39, 26, 14, 10, 4.5, 3.6, 2.4), 0.3),
 }
-"""Letters, shares of a hundred, and how strongly an even or odd place in the list speaks for poison."""
+"""Letters, shares of a hundred, and how strongly a later place in the list speaks for poison."""
+CHESS_ORDER = ("wk_file", "wk_rank", "wr_file", "wr_rank", "bk_file", "bk_rank", "depth_of_win")
 DEPTHS = (
     "draw", "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen",
@@ -68,17 +68,60 @@ DEPTHS = (
 DEPTH_SHARES = (10, 0.1, 0.3, 0.9, 0.3, 0.7, 1.7, 2.1, 2.4, 5.1, 6.1, 7.1, 10.2, 12.8, 14.9, 16.2, 7.7, 1.4)
 
 
+CHESS = {
+    **{f"{man}_file": Column("abcdefgh", [1] * 8, (lean,)) for man, lean in (("wr", 0), ("bk", 0.5))},
+    **{f"{man}_rank": Column(range(1, 9), [1] * 8, (lean,)) for man, lean in (("wr", 0), ("bk", 0.3))},
+    "depth_of_win": Column(DEPTHS, DEPTH_SHARES, (0.6,)),
+}
+"""Rook and black king; the other king stands in the triangle of the first four files."""
+CMC = {
+    "wife_age": Column(gamma(4.0, 4.2, 16, 49), leans=(1,)),
+    "wife_education": Column(range(1, 5), (10, 23, 28, 39), (0, 0.9)),
+    "husband_education": Column(range(1, 5), (3, 12, 24, 61), (0, 0.7)),
+    "n_children": Column(range(17), (7, 19, 19, 18, 13, 9, 6, 3, 3, 1, 0.8, 0.7, 0.6, 0.3, 0.1, 0.1, 0.1), (0.6, -0.2)),
+    "wife_religion": Column(range(2), (15, 85), (0, -0.2)),
+    "wife_working": Column(range(2), (25, 75)),
+    "husband_occupation": Column(range(1, 5), (30, 29, 39, 2), (0, -0.4)),
+    "standard_of_living": Column(range(1, 5), (9, 16, 29, 46), (0.1, 0.4)),
+    "media_exposure": Column(range(2), (93, 7), (0, -0.3)),
+    "contraceptive_method": Column(range(1, 4), (42.7, 22.6, 34.7), (0.1, 0.4)),
+}
+RINGS = (
+    0.3, 0.3, 4, 14, 28, 62, 94, 136, 164, 152, 117, 64, 49, 30, 25, 16, 14, 10, 8, 6, 3.5, 1.5, 2, 0.5, 0.3, 0.3, 0.5,
+    0.3,
+)  # fmt: skip
+
+
+def _measure(high: float, step: float, places: Numbers) -> NDArray[Any]:
+    """Lengths and weights up to a highest one, in steps, as a file writes them."""
+    values = np.maximum(np.round(high * places**0.5 / step), 1) * step
+    return np.array([f"{value:.4f}".rstrip("0").rstrip(".") for value in values])
+
+
+ABALONE = {
+    "sex": Column("IFM", (32, 31, 37), (0.7,)),
+    **{
+        name: Column(partial(_measure, high, step), leans=(0.95,))
+        for name, high, step in (
+            ("length", 0.815, 0.005), ("diameter", 0.65, 0.005), ("height", 0.25, 0.005), ("whole_weight", 2.8, 0.0005),
+            ("shucked_weight", 1.4, 0.0005), ("viscera_weight", 0.7, 0.0005), ("shell_weight", 1.0, 0.0005),
+        )
+    },
+    "rings": Column([*range(1, 28), 29], RINGS, (0.6,)),
+}  # fmt: skip
+
+
 def make(name: str, rows: int) -> pl.DataFrame:
     """The table, all columns as text, in the order of the file. The same rows every time."""
-    makers: dict[str, Callable[[int], Mapping[str, Sequence[Any] | NDArray[Any]]]] = {
-        "nursery": lambda n: nursery(),
-        "car": lambda n: car(),
-        "cmc": cmc,
-        "abalone": abalone,
-        "mushroom": mushroom,
-        "chess": chess,
-    }
-    return as_text(makers[name](rows)).head(rows)
+    if name in ("nursery", "car"):
+        return as_text(nursery() if name == "nursery" else car()).head(rows)
+    if name == "chess":
+        file = np.array([(i, j) for i in range(4) for j in range(i + 1)])[stream(name).integers(0, 10, rows)]
+        king = {"wk_file": np.array(list("abcd"))[file[:, 0]], "wk_rank": 1 + file[:, 1]}
+        return as_text(king | draw(name, CHESS, rows)).select(CHESS_ORDER)
+    poison = {"class": Column("ep", (51.8, 48.2), (1,))}
+    leans = {n: Column(letters, shares, (lean / 2.5,)) for n, (letters, shares, lean) in MUSHROOM.items()}
+    return as_text(draw(name, {"cmc": CMC, "abalone": ABALONE, "mushroom": poison | leans}[name], rows))
 
 
 def nursery() -> dict[str, NDArray[Any]]:
@@ -110,94 +153,6 @@ def car() -> dict[str, NDArray[Any]]:
     return columns
 
 
-def cmc(rows: int) -> dict[str, NDArray[Any]]:
-    rng = np.random.default_rng(30)
-    age = np.clip(16 + rng.gamma(4.0, 4.2, rows), 16, 49).astype(int)
-    wife = 1 + rng.choice(4, rows, p=(0.10, 0.23, 0.28, 0.39))
-    husband = np.clip(wife + rng.choice((-1, 0, 1), rows, p=(0.1, 0.4, 0.5)), 1, 4)
-    children = np.minimum(rng.poisson(np.clip((age - 17) / 6.0, 0.3, None)), 16)
-    living = np.clip(husband + rng.choice((-1, 0, 1), rows, p=(0.35, 0.4, 0.25)), 1, 4)
-    # lasting methods come with schooling and children, none with few of either
-    odds = np.column_stack(
-        [
-            np.exp(0.15 - 0.35 * (wife - 3) - 0.25 * np.minimum(children - 3, 2) + 0.03 * (age - 33)),
-            np.exp(-0.35 + 0.45 * (wife - 3) + 0.10 * np.minimum(children - 3, 2) + 0.03 * (age - 33)),
-            np.exp(0.15 + 0.05 * (wife - 3) + 0.15 * np.minimum(children - 3, 2) - 0.05 * (age - 33)),
-        ]
-    )
-    return {
-        "wife_age": age,
-        "wife_education": wife,
-        "husband_education": husband,
-        "n_children": children,
-        "wife_religion": (rng.random(rows) < 0.85).astype(int),
-        "wife_working": (rng.random(rows) < 0.75).astype(int),
-        "husband_occupation": 1 + rng.choice(4, rows, p=(0.30, 0.29, 0.39, 0.02)),
-        "standard_of_living": living,
-        "media_exposure": (rng.random(rows) < 0.07).astype(int),
-        "contraceptive_method": 1 + chosen(rng, odds),
-    }
-
-
-def abalone(rows: int) -> dict[str, NDArray[Any]]:
-    """Shells grow with the rings until about eleven, weights with the cube of the length."""
-    rng = np.random.default_rng(1)
-    rings = np.clip(
-        np.round(rng.gamma(18.0, 0.49, rows) + rng.exponential(4.5, rows) * (rng.random(rows) < 0.22)), 1, 29
-    ).astype(int)
-    rings[rings == 28] = 27
-    grown = 1 - np.exp(-rings / 4.6)
-    length = np.clip(0.62 * grown + rng.normal(0, 0.06, rows), 0.075, 0.815)
-    whole = 4.6 * length**3 * np.exp(rng.normal(0, 0.12, rows)) + 0.002
-    infant = rng.random(rows) < 1 / (1 + np.exp(12 * (length - 0.46)))
-    return {
-        "sex": np.where(infant, "I", np.where(rng.random(rows) < 0.54, "M", "F")),
-        "length": _rounded(length, 0.005),
-        "diameter": _rounded(np.clip(0.79 * length + rng.normal(0, 0.01, rows), 0.055, 0.65), 0.005),
-        "height": _rounded(np.clip(0.27 * length + rng.normal(0, 0.012, rows), 0.01, 0.25), 0.005),
-        "whole_weight": _rounded(whole, 0.0005),
-        "shucked_weight": _rounded(whole * rng.normal(0.43, 0.03, rows), 0.0005),
-        "viscera_weight": _rounded(whole * rng.normal(0.22, 0.02, rows), 0.0005),
-        "shell_weight": _rounded(whole * rng.normal(0.29, 0.03, rows), 0.0005),
-        "rings": rings,
-    }
-
-
-def mushroom(rows: int) -> dict[str, NDArray[Any]]:
-    """A slight majority is edible; each column leans one way for the poisonous, odour most."""
-    rng = np.random.default_rng(73)
-    poison = rng.random(rows) < 0.482
-    columns: dict[str, NDArray[Any]] = {"class": np.where(poison, "p", "e")}
-    for name, (letters, shares, lean) in MUSHROOM.items():
-        sign = np.where(np.arange(len(letters)) % 2 == 0, -0.5, 0.5) * lean
-        weights = np.outer(np.ones(rows), shares) * np.exp(np.outer(np.where(poison, 1.0, -1.0), sign))
-        columns[name] = np.array(list(letters))[chosen(rng, weights)]
-    return columns
-
-
-def chess(rows: int) -> dict[str, NDArray[Any]]:
-    """White's king in the triangle of the first four files; far kings take longer to be mated."""
-    rng = np.random.default_rng(23)
-    file = np.array([(i, j) for i in range(4) for j in range(i + 1)])[rng.integers(0, 10, rows)]
-    rook, other = rng.integers(0, 8, (rows, 2)), rng.integers(0, 8, (rows, 2))
-    apart = np.abs(file - other).max(axis=1) + 0.5 * np.minimum(other, 7 - other).sum(axis=1)
-    drawn = rng.random(rows) < DEPTH_SHARES[0] / 100
-    won = np.array(DEPTH_SHARES[1:]).cumsum() / sum(DEPTH_SHARES[1:])
-    rank = np.empty(rows)
-    rank[np.argsort(apart + rng.normal(0, 1.2, rows), kind="stable")] = (np.arange(rows) + 0.5) / rows
-    depth = np.where(drawn, 0, 1 + np.minimum(np.searchsorted(won, rank), len(won) - 1))
-    letters = np.array(list("abcdefgh"))
-    return {
-        "wk_file": letters[file[:, 0]],
-        "wk_rank": 1 + file[:, 1],
-        "wr_file": letters[rook[:, 0]],
-        "wr_rank": 1 + rook[:, 1],
-        "bk_file": letters[other[:, 0]],
-        "bk_rank": 1 + other[:, 1],
-        "depth_of_win": np.array(DEPTHS)[depth],
-    }
-
-
 def _product(values: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
     rows = np.array(list(product(*values.values())))
     return {name: rows[:, i] for i, name in enumerate(values)}
@@ -205,7 +160,3 @@ def _product(values: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
 
 def _places(column: NDArray[Any], values: Sequence[str]) -> NDArray[np.int64]:
     return np.asarray((column[:, None] == np.array(values)[None, :]).argmax(axis=1), np.int64)
-
-
-def _rounded(values: Numbers, step: float) -> NDArray[Any]:
-    return np.array([f"{value:.4f}".rstrip("0").rstrip(".") for value in np.round(values / step) * step])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,26 +33,33 @@ def excess_of_classes(
             hint="Give every value a weight of at least 0, and above 0 if it occurs.",
         )
     checked_requirement(tau, l, len(used))
-    owner, value, amount = _induced(table, column, weight)
-    place = np.zeros(len(weight), np.int64)
-    place[used] = np.arange(len(used))
-    bound = psi(np.arange(1, len(used) + 1), tau, l)
-    excess = np.empty(int(owner[-1]) + 1 if len(owner) else 0)
-    step = max(1, CHUNK // len(used))
-    for start in range(0, len(excess), step):
-        stop = min(start + step, len(excess))
-        rows = slice(*np.searchsorted(owner, (start, stop)))
-        key = (owner[rows] - start) * len(used) + place[value[rows]]
-        found = np.bincount(key, amount[rows], minlength=(stop - start) * len(used)).reshape(-1, len(used))
-        reached = np.cumsum(-np.sort(-found / found.sum(axis=1, keepdims=True), axis=1), axis=1)
+    bound, excess = psi(np.arange(1, len(used) + 1), tau, l), [np.empty(0)]
+    for reached in cumulative(table, column, weight):
         if (reached > bound + TOLERANCE).any():
             raise RequirementNotMet(
                 f"the table does not satisfy ({tau:g}, {l})-diversity of {sensitive!r}, so excessive protection is "
                 "not defined.",
                 hint="Use a tau and l that the table meets.",
             )
-        excess[start:stop] = np.abs(bound - reached).sum(axis=1)
-    return excess
+        excess.append(np.abs(bound - reached).sum(axis=1))
+    return np.concatenate(excess)
+
+
+def cumulative(
+    table: GeneralTable, column: GeneralColumn, weight: NDArray[np.float64]
+) -> Iterator[NDArray[np.float64]]:
+    """F(1), F(2), ... of every class by induced frequencies (Definitions 7 and 9), some classes at a time."""
+    used = np.flatnonzero(weight > 0)
+    owner, value, amount = _induced(table, column, weight)
+    place = np.zeros(len(weight), np.int64)
+    place[used] = np.arange(len(used))
+    classes, step = int(owner[-1]) + 1 if len(owner) else 0, max(1, CHUNK // len(used))
+    for start in range(0, classes, step):
+        stop = min(start + step, classes)
+        rows = slice(*np.searchsorted(owner, (start, stop)))
+        key = (owner[rows] - start) * len(used) + place[value[rows]]
+        found = np.bincount(key, amount[rows], minlength=(stop - start) * len(used)).reshape(-1, len(used))
+        yield np.cumsum(-np.sort(-found / found.sum(axis=1, keepdims=True), axis=1), axis=1)
 
 
 def excessive_protection(

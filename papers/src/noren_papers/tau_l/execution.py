@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from math import floor
@@ -15,7 +14,7 @@ from noren.errors import RequirementNotMet
 from noren.methods import Hilbert, Incognito, Sweep
 from noren.metrics.information import utility_score
 from noren.models import FrequencyLDiversity, RecursiveCLDiversity, TauLDiversity
-from noren_papers.base import Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result, clocked
 from noren_papers.claims import ALMOST, MUCH, Answer, Claims, answer, count_alike, count_below, judged
 from noren_papers.relations import Compare, listed
 from noren_papers.tau_l.common import (
@@ -53,13 +52,7 @@ SAID = Claims()
 
 
 def least_seconds(bench: Bench, work: Callable[[], object]) -> float:
-    """Least CPU time of a few runs: what else the machine does only adds."""
-    spent = []
-    for _ in range(bench.pick(3, 2)):
-        begin = time.process_time()
-        work()
-        spent.append(time.process_time() - begin)
-    return max(min(spent), 1e-6)
+    return max(clocked(work, bench.pick(3, 2))[0], 1e-6)
 
 
 def recoding(bench: Bench, data: Prepared, method: Any, need: Any) -> Callable[[], object]:

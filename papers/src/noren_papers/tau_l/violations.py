@@ -14,6 +14,7 @@ from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import ALMOST, Answer, Claims, judged
 from noren_papers.relations import Check, listed
 from noren_papers.tau_l.common import BOTH, CHUNKS, CLD, ONE_D, SWEEP, cld, dataset, label, one_d, release_of
+from noren_papers.tau_l.excess import cumulative
 from noren_papers.tau_l.strength import psi
 
 ASKED = {"adult": (0.15, 8), "nursery": (0.45, 4)}
@@ -23,18 +24,9 @@ TOLERANCE = 1e-9
 
 
 def reached(table: GeneralTable, sensitive: str) -> NDArray[np.float64]:
-    """(classes, values): F(1), F(2), ... of every class, from induced frequencies (Definitions 7 and 9)."""
+    """(classes, values): F(1), F(2), ... of every class, over the values that occur."""
     column = table.column(sensitive)
-    occurs = np.flatnonzero(column.counts > 0)
-    shares = np.asarray(column.overlap(np.eye(len(column.domain))[occurs])).T
-    if column.nodes is not None:
-        # `overlap` counts every leaf under a node; values that nobody has do not count
-        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), TOLERANCE)
-    cells = column.cells[table.keep].astype(np.int64)
-    kinds = shares.shape[0]
-    counted = np.bincount(table.classes * kinds + cells, minlength=len(table.sizes) * kinds).reshape(-1, kinds)
-    found = counted @ shares / table.sizes[:, None]
-    return np.cumsum(-np.sort(-found, axis=1), axis=1)
+    return np.concatenate(list(cumulative(table, column, (column.counts > 0).astype(np.float64))))
 
 
 def nearest(bench: Bench, name: str, tau: float, l: int) -> tuple[str, NDArray[np.float64]]:

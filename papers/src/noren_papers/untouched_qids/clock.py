@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import polars as pl
 
 from noren.release.release import Release
 from noren_papers import draw
-from noren_papers.base import Bench, Gain, Result
+from noren_papers.base import Bench, Gain, Result, clocked
 from noren_papers.claims import answer, count_below
 from noren_papers.datasets import Used
 from noren_papers.untouched_qids.groups import G, S
@@ -64,9 +63,7 @@ def _seconds(release: Release, table: Coded, secret: str, question: Question, es
         name: [table.labels[name][place] for place in np.flatnonzero(wanted).tolist()]
         for name, wanted in question.chosen.items()
     }
-    started = time.process_time()
-    release.estimate(secret, where, estimator)
-    return time.process_time() - started
+    return clocked(lambda: release.estimate(secret, where, estimator))[0]
 
 
 def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
