@@ -7,7 +7,7 @@ which is all they use; `release.estimate` gives the same numbers, with intervals
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,6 +25,7 @@ from noren.estimates.counts.frame import prepare
 from noren.schema.hierarchy import Hierarchy
 from noren.secret import Keystream
 from noren.statements import SetCells
+from noren_papers.base import Gain
 from noren_papers.claims import error_of
 from noren_papers.semantic.material import DEPTH, Codes, Counts, Material
 
@@ -176,6 +177,19 @@ def sheet_of(rows: Iterable[tuple[Mapping[str, Any], Point]], *, status: bool = 
         for place, p in rows
     ]
     return pl.DataFrame(out, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
+
+
+def gains(
+    sheet: pl.DataFrame, keys: Sequence[str], theirs: str | Sequence[str], reasons: Mapping[str, str], more: str = ""
+) -> tuple[Gain, ...]:
+    """Ours over the paper's combinations, place by place. reasons: why each of our series loses where it does."""
+    return tuple(
+        one
+        for series, reason in reasons.items()
+        for one in Gain.over(
+            f"mean squared error, {series.removesuffix(' (ours)')}{more}", sheet, keys, series, theirs, "mse", reason
+        )
+    )
 
 
 # ---------------------------------------------------------------- the rival: (l, e)-diversity by Anatomy

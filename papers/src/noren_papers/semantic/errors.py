@@ -13,7 +13,7 @@ from noren.errors import NorenError, PolicyError
 from noren.estimates.counts.estimators import equation_2
 from noren.methods import Anatomy, Decoys
 from noren_papers import draw
-from noren_papers.base import Bench, Gain, Result, ratios
+from noren_papers.base import Bench, Result, ratios
 from noren_papers.claims import Answer, Claims, judged
 from noren_papers.relations import Along, Compare, Kind
 from noren_papers.semantic import material as tables
@@ -26,6 +26,7 @@ from noren_papers.semantic.combinations import (
     PAPER_SERIES,
     SERIES,
     SIMPLE,
+    gains,
     made,
     measure,
     sheet_of,
@@ -298,18 +299,7 @@ def _figure(
             "occurs, with the formulas of the estimators semantic-linear, uniform-linear and share; every histogram "
             "of age and gender is solved on its own.",
         ),
-        gains=_gains(frame.filter(FIRST)),
-    )
-
-
-def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
-    """Ours over the best of the paper's combinations, setting by setting."""
-    return tuple(
-        one
-        for series, reason in ((OURS, FLAT_LOSES), (ON_SIMPLE, SIMPLE_LOSES))
-        for one in Gain.over(
-            f"mean squared error, {series.removesuffix(' (ours)')}", sheet, KEYS, series, PAPER_SERIES, "mse", reason
-        )
+        gains=gains(frame.filter(FIRST), KEYS, PAPER_SERIES, {OURS: FLAT_LOSES, ON_SIMPLE: SIMPLE_LOSES}),
     )
 
 

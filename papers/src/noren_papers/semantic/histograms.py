@@ -18,7 +18,7 @@ from noren import anonymize
 from noren.errors import NorenError
 from noren.methods import Anatomy, Decoys
 from noren_papers import draw
-from noren_papers.base import Bench, Gain, Result
+from noren_papers.base import Bench, Result
 from noren_papers.claims import ALMOST, SIMILAR, Answer, Claims, Mean, judged
 from noren_papers.relations import Compare, Kind
 from noren_papers.semantic import material as tables
@@ -31,6 +31,7 @@ from noren_papers.semantic.combinations import (
     PAPER_SERIES,
     SERIES,
     SIMPLE,
+    gains,
     mse,
     short,
 )
@@ -297,7 +298,7 @@ def _figure(
             "both are means over several releases, which the claims are judged by.",
             "Tiles are cut at zero and at the largest count of the original.",
         ),
-        gains=_gains(similarity),
+        gains=gains(similarity, ("setting",), PAPER_SERIES, {OURS: "flat sets tell less than simple ones"}),
     )
 
 
@@ -338,9 +339,3 @@ def _picture(one: Drawn, title: str) -> Any:
         x_title="value", y_title="", value_title="records", labels=False, cell=(9, 9) if wide else (17, 11),
         note="Cut at zero and at the original's largest count.",
     )  # fmt: skip
-
-
-def _gains(similarity: pl.DataFrame) -> tuple[Gain, ...]:
-    """Flat sets with the likelihood over the best of the paper's combinations."""
-    what, reason = "mean squared error, flat + likelihood", "flat sets tell less than simple ones"
-    return Gain.over(what, similarity, ("setting",), OURS, PAPER_SERIES, "mse", reason)

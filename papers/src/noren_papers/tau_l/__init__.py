@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noren_papers.base import Figure, Paper
 from noren_papers.tau_l import (
+    balance,
     complexity,
     eligible,
     execution,
@@ -19,7 +20,7 @@ from noren_papers.tau_l import (
 
 _MODULES = (
     eligible, protection, violations, skewed, information, learning, preserving, queries, secrets,
-    execution, complexity,
+    execution, complexity, balance,
 )  # fmt: skip
 
 
