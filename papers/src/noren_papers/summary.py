@@ -78,7 +78,7 @@ def markdown(paper: Paper, records: Sequence[Record]) -> str:
     for record in records:
         figure = _figure(paper, record)
         out += ["", f"## {figure.heading}: {figure.title}", ""]
-        out += [f"![{figure.heading}: {_cell(figure.title)}]({name})\n" for name in record.pictures]
+        out += [f"![{figure.heading}]({name})\n" for name in record.pictures]
         out += ["| the paper says | true in |", "| --- | --- |"]
         out += [f"| {_cell(a['claim'])} | **{a['verdict']}** {a['count']} |" for a in record.answers]
         out += ["", f"**Ours.** {shortened(record.ours)}", ""]
