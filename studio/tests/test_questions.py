@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from noren.errors import QueryError
 from noren.estimates.counts.plots import INK, PALETTE, chart
 from noren_studio import texts
 from noren_studio.pages.choose import map_options
+from noren_studio.pages.recipient_ask import first_rows
 from noren_studio.questions import call_of, conditions, public_place, script
 from noren_studio.theme import DARK
 from noren_studio.work.answering import in_the_dark
@@ -118,3 +120,25 @@ def test_the_map_and_the_table_of_candidates_say_the_risk_alike() -> None:
     assert points["data"][0]["label"]["formatter"] == "3"
     assert raw["data"][0]["value"] == [50.0, 0]
     assert texts.candidate_figures(one)[:2] == ("12.5%", "20.0%")
+
+
+def column(name: str, distinct: int | None, exact: bool = False, levels: Sequence[int] = ()) -> dict[str, Any]:
+    told = [{"level": at, "count": count} for at, count in enumerate(levels, 1)]
+    return {"name": name, "distinct": distinct, "exact": exact, "countable": True, "levels": told}
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ([column("ward", 4, exact=True), column("age", 101), column("job", 12)], "job"),
+        ([column("ward", 4, exact=True), column("age", 101)], "age"),
+        ([column("zip", 900, levels=(90, 9, 2)), column("job", 12)], "zip@2"),
+        ([column("note", None), column("disease", 24)], "note"),
+        ([column("ward", 4, exact=True)], "ward"),
+        ([], None),
+    ],
+)
+def test_the_first_question_has_an_answer_that_is_taken_in_at_once(
+    columns: list[dict[str, Any]], wanted: str | None
+) -> None:
+    assert first_rows({"columns": columns}) == wanted

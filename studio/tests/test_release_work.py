@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from noren.progress import quiet
 from noren_studio.work.answering import answer
 from noren_studio.work.auditing import attack_release, measure_table, read_attacks, read_foreign_table
 from noren_studio.work.releases import check_release, read_release
+from noren_studio.work.releasing import make_release, save_release
 from published import damaged, forged, publish
 
 MADE = ("decoys", "pram", "mondrian", "anatomy", "microaggregation")
@@ -125,3 +127,30 @@ def test_a_foreign_table_is_read_and_measured(tmp_path: Path) -> None:
     assert figures["k-anonymity"] == 2
     assert figures["distinct-l-diversity"] == 1
     assert found["verdicts"] == []
+
+
+def test_columns_that_are_hidden_together_are_published_and_only_others_stay(tmp_path: Path) -> None:
+    ills = (("Flu", "J10"), ("Cold", "J00"), ("Cancer", "C50"), ("HIV", "B20"))
+    rows = [f"P{at},{20 + at % 7},{ill},{code}\n" for at in range(400) for ill, code in [ills[at * at % 13 % 4]]]
+    (tmp_path / "ills.csv").write_text("name,age,ill,code\n" + "".join(rows), encoding="utf-8")
+    policy = {
+        "attributes": {"name": "identifier", "age": "quasi-identifier", "ill": "sensitive", "code": "sensitive"},
+        "people": {"rows": "independent"},
+        "together": [{"columns": ["ill", "code"]}],
+        "require": [{"model": "frequency-l-diversity", "on": ["ill", "code"], "l": 2}],
+        "method": {"name": "decoys"},
+    }
+    found = make_release(quiet, str(tmp_path / "ills.csv"), policy, str(tmp_path), str(tmp_path / "release"))
+    assert found["kept"] == ["name"]
+
+
+def test_what_is_handed_over_and_does_not_keep_its_claims_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = released("decoys").save(tmp_path / "made")
+    given = {"release": str(made), "file_format": "parquet", "key": "", "passphrase": None, "new_key": False}
+    assert save_release(quiet, to=str(tmp_path / "good"), **given) == {"to": str(tmp_path / "good"), "signer": None}
+    monkeypatch.setattr(nr, "verify", lambda target: SimpleNamespace(failed=["k-anonymity"]))
+    with pytest.raises(ReleaseError) as caught:
+        save_release(quiet, to=str(tmp_path / "bad"), **given)
+    assert str(tmp_path / "bad") in caught.value.message

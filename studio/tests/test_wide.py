@@ -57,3 +57,27 @@ def test_a_wide_table_is_searched_filtered_walked_through_and_given_roles_togeth
         page.get_by_role("button", name=f"Accept all {COLUMNS - 11} drafts").click()
         page.get_by_role("img", name="reviewed").nth(1).wait_for()
         assert visit.faults == []
+
+
+CUT = """() => {
+  const around = document.querySelector('[data-columns] .q-table__middle').getBoundingClientRect();
+  return [...document.querySelectorAll('[data-columns] td, [data-columns] td *')]
+    .filter((one) => one.getBoundingClientRect().right > around.right + 1).map((one) => one.innerText);
+}"""
+"""What stands in the table of columns and cannot be seen without moving it to the left."""
+
+
+@pytest.mark.parametrize("width", [1280, 1024])
+def test_what_was_decided_is_in_view_in_either_table_of_columns(
+    browser: Browser, house: House, hospital: Path, width: int
+) -> None:
+    with visiting(browser, house, viewport={"width": width, "height": 800}) as visit:
+        page = visit.page
+        visit.open_table(hospital)
+        for path in ("/table", "/columns"):
+            visit.go(path)
+            page.get_by_label("Accept the draft for admission_year").wait_for()
+            assert page.evaluate(CUT) == [], path
+        page.get_by_label("Accept the draft for admission_year").click()
+        page.locator("[data-columns]").get_by_text("reviewed").wait_for()
+        assert page.evaluate(CUT) == []

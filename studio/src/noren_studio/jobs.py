@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from noren.errors import NorenError
 from noren.progress import Meter, Stage
@@ -38,36 +38,29 @@ PLACES = min(3, max(2, os.cpu_count() or 2))
 """Jobs that compute at the same time: more would share the same processors and only need more memory."""
 
 
-class Waits(Protocol):
-    """A protocol: jobs that wait in a line."""
-
-    def begin(self) -> None:
-        """Start, because a place is free."""
-
-
 class Line:
     """The line of waiting jobs, and the number of running ones."""
 
     def __init__(self, places: int = PLACES) -> None:
         self.places = places
         self._lock = threading.Lock()
-        self._served: list[Waits] = []
-        self._waiting: list[Waits] = []
+        self._served: list[Job] = []
+        self._waiting: list[Job] = []
 
-    def enter(self, one: Waits) -> None:
+    def enter(self, one: Job) -> None:
         """Start at once if a place is free, otherwise wait."""
         self._change(lambda: self._waiting.append(one))
 
-    def leave(self, one: Waits) -> None:
+    def leave(self, one: Job) -> None:
         """Free the place, or stop waiting. Calling it again has no effect."""
         self._change(lambda: self._remove(one))
 
-    def before(self, one: Waits) -> int | None:
+    def before(self, one: Job) -> int | None:
         """Return how many wait before a job; None if it is running."""
         with self._lock:
             return self._waiting.index(one) if one in self._waiting else None
 
-    def _remove(self, one: Waits) -> None:
+    def _remove(self, one: Job) -> None:
         for group in (self._served, self._waiting):
             if one in group:
                 group.remove(one)
@@ -364,10 +357,15 @@ def _failure(error: BaseException) -> dict[str, Any]:
         return {"message": texts.NO_MEMORY, "hint": texts.NO_MEMORY_HINT, "kind": kind}
     if isinstance(error, OSError) and error.filename is not None:
         return {"message": f"{error.filename}: {error.strerror}.", "hint": texts.CHECK_PATH, "kind": kind}
+    return {"message": texts.fault(kind, place_of(error)), "hint": texts.REPORT_IT, "kind": kind}
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line where an error was raised; its text may quote a cell."""
     import traceback
 
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return {"message": texts.fault(kind, f"{place.filename}:{place.lineno}"), "hint": texts.REPORT_IT, "kind": kind}
+    found = traceback.extract_tb(error.__traceback__)
+    return f"{found[-1].filename}:{found[-1].lineno}" if found else "?"
 
 
 class Teller:

@@ -240,9 +240,9 @@ def bars(counts: Sequence[float], classes: str = "", described: str = "") -> Non
             ui.element("div").style(f"height: {max(0.0, 100 * count / most):.1f}%")
 
 
-def meter(share: float, described: str) -> None:
+def meter(share: float, described: str, classes: str = "") -> None:
     """Show a bar from 0 to 100%."""
-    with ui.element("div").classes("n-meter").props("role=img") as found:
+    with ui.element("div").classes(f"n-meter {classes}").props("role=img") as found:
         found.props["aria-label"] = visible(described)
         ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
 
@@ -326,6 +326,29 @@ def upload(label: str, act: Callable[..., Any], largest: int, accept: str = "") 
                      on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"))  # fmt: skip
     made.add_slot("header", UPLOAD.replace("LABEL", label))
     return made.props("flat" + (f" accept={accept}" if accept else "")).props(f'data-upload="{label}"')
+
+
+def attacks(found: Sequence[Mapping[str, Any]]) -> None:
+    """Show what adversaries learn: before any release, from the raw table, from this release."""
+    rows = [
+        (
+            lines((one["attack"], "n-key"), (", ".join(one["target"]), "n-soft n-small")),
+            one["figure"] or "-",
+            *(partial(_share, one, name) for name in ("before", "raw", "after")),
+            lines((one["means"], "n-small"), (one["adversary"], "n-soft n-small")),
+        )
+        for one in found
+    ]
+    with div("n-scroll"):
+        table(texts.ATTACK_HEADS, rows)
+
+
+def _share(one: Mapping[str, Any], name: str) -> None:
+    share = one[name]
+    with div("").style("min-width: 92px"):
+        line("-" if share is None else f"{share:.1%}", "n-num")
+        if share is not None:
+            meter(share, texts.share_of(one["attack"], one["figure"], share), name)
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> None:

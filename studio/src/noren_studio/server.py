@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from noren.errors import NorenError
 from noren_studio import texts
 from noren_studio.gate import LOOPBACK, Gate
-from noren_studio.jobs import SPARE
+from noren_studio.jobs import SPARE, place_of
 from noren_studio.session import Sessions
 
 if TYPE_CHECKING:
@@ -32,12 +32,8 @@ class Discreet(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         what = record.levelname.lower()
         if record.exc_info and record.exc_info[1] is not None:
-            import traceback
-
             error = record.exc_info[1]
-            found = traceback.extract_tb(error.__traceback__)
-            place = f"{found[-1].filename}:{found[-1].lineno}" if found else "?"
-            return f"noren studio: {what}: {type(error).__name__} at {place}"
+            return f"noren studio: {what}: {type(error).__name__} at {place_of(error)}"
         return f"noren studio: {what} in {record.name} ({record.module}:{record.lineno})"
 
 

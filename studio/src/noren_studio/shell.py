@@ -12,6 +12,7 @@ from nicegui import Client, app, events, ui
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.gate import FRAMED
+from noren_studio.jobs import place_of
 from noren_studio.pages import PAGES, Page
 from noren_studio.parts import KEY, View, button, div, keep, line, note, refresh_others, text, title
 from noren_studio.parts import refresh as refresh_page
@@ -117,11 +118,7 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
 
 def _fault(error: Exception) -> None:
     """Show a fault of a page by its kind and place only; edits are kept."""
-    import traceback
-
-    found = traceback.extract_tb(error.__traceback__)
-    place = f"{found[-1].filename}:{found[-1].lineno}" if found else "?"
-    ui.notify(texts.fault(type(error).__name__, place), type="negative", timeout=0, close_button=True)
+    ui.notify(texts.fault(type(error).__name__, place_of(error)), type="negative", timeout=0, close_button=True)
 
 
 def _content(session: Session, page: Page | None) -> None:

@@ -1,8 +1,7 @@
 """The look of the studio: colours, font sizes, and the style sheet.
 
-The colours are those of the reports and of Altair's charts, for light and for dark. Every pair in `READ` is text on a
-ground and has a contrast of 4.5 to 1 or more, every pair in `SEEN` marks a border or a bar and has 3 to 1 (WCAG 2 AA);
-a test computes both.
+The colours are those of the reports and of Altair's charts, for light and for dark. A text has a contrast of 4.5 to 1
+or more with its ground, a border or a bar 3 to 1 (WCAG 2 AA); a test computes both.
 """
 
 from __future__ import annotations
@@ -60,21 +59,6 @@ DARK: Mapping[str, str] = {
     "bar": "#56b4e9",
     "bar-2": "#e69f00",
 }
-GROUNDS = ("page", "surface", "sunken")
-READ = (
-    *((ink, ground) for ink in ("ink", "soft", "accent", "good", "bad", "warn") for ground in GROUNDS),
-    *(("ink", ground) for ground in ("tint", "good-tint", "bad-tint", "warn-tint")),
-    ("accent", "tint"),
-    ("soft", "tint"),
-    ("good", "good-tint"),
-    ("bad", "bad-tint"),
-    ("warn", "warn-tint"),
-    ("on-accent", "accent"),
-    ("on-cloth", "cloth"),
-    ("on-cloth-soft", "cloth"),
-)
-SEEN = tuple((mark, ground) for mark in ("edge", "bar", "bar-2") for ground in GROUNDS)
-
 SIZES: Mapping[str, str] = {"small": "12.5px", "text": "14px", "lead": "16px", "title": "21px", "figure": "26px"}
 FONT = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif'
 MONO = 'ui-monospace, "DejaVu Sans Mono", Consolas, monospace'

@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from noren_studio import texts
 from noren_studio.pages.auditor_attacks import attacking
 from noren_studio.pages.auditor_besides import besides, verifying
 from noren_studio.pages.auditor_table import foreign
@@ -41,4 +42,4 @@ def build(session: Session) -> None:
 
 
 def _what(session: Session, event: Any) -> None:
-    ask(session, words.set_to(words.WHAT[event.value], ""), AUDIT, lambda a: a.update(what=event.value))
+    ask(session, texts.set_to(words.WHAT[event.value], ""), AUDIT, lambda a: a.update(what=event.value))

@@ -11,9 +11,11 @@ from nicegui import ui
 
 from noren.errors import NorenError
 from noren.results import visible
+from noren_studio import texts
 from noren_studio.forms import fields_of, form
 from noren_studio.pages.auditor_besides import known
 from noren_studio.pages.recipient_answer import python, shown_picture, to_view
+from noren_studio.parts import attacks as table_of_attacks
 from noren_studio.parts import button, card, div, line, note, refresh, say, table, tag, take, watch
 from noren_studio.questions import AUDIT, ask, asked, public_place
 from noren_studio.rebuild import Part
@@ -111,11 +113,11 @@ def _choice(session: Session, name: str, kind: type[Attack], on: bool, reasons: 
 def _tick(session: Session, name: str, on: bool, reasons: Mapping[str, str | None]) -> None:
     now = _ticked(session, reasons)
     chosen = [*now, name] if on else [one for one in now if one != name]
-    ask(session, words.set_to(words.ATTACKS, ", ".join(chosen)), AUDIT, lambda a: a.update(attacks=chosen), False)
+    ask(session, texts.set_to(words.ATTACKS, chosen), AUDIT, lambda a: a.update(attacks=chosen), False)
 
 
 def _all(session: Session, chosen: list[str]) -> None:
-    ask(session, words.set_to(words.ATTACKS, ", ".join(chosen)), AUDIT, lambda a: a.update(attacks=chosen))
+    ask(session, texts.set_to(words.ATTACKS, chosen), AUDIT, lambda a: a.update(attacks=chosen))
 
 
 # ---------------------------------------------------------------------- options
@@ -133,7 +135,7 @@ def options(session: Session, name: str, kind: type[Attack]) -> None:
             else:
                 own[field] = value
 
-        ask(session, words.set_to(f"{name}.{field}", value), AUDIT, put, False)
+        ask(session, texts.set_to(f"{name}.{field}", value), AUDIT, put, False)
 
     hidden = ("name", *BESIDE.get(name, ()))
     with div("n-col"):
@@ -212,35 +214,11 @@ def gains(session: Session, result: Found) -> None:
     if result["holder_only"]:
         note(words.HOLDER_SIDE, tone="warn")
     if result["results"]:
-        _bars(result)
+        table_of_attacks(result["results"])
     for name, reason in result["skipped"].items():
         line(f"{words.NOT_RUN}: {name}: {reason}", "n-soft n-small")
     if result["results"]:
         _closer(session, result["mark"], result["results"])
-
-
-def _bars(result: Found) -> None:
-    rows = [
-        (one["attack"], ", ".join(one["target"]), one["figure"] or "-", partial(before_after, one), one["after_means"])
-        for one in result["results"]
-    ]
-    with div("n-scroll"):
-        table(words.GAIN_HEADS, rows)
-
-
-def before_after(one: Found) -> None:
-    """Show two bars: before the release, and with it."""
-    with div("n-pair").style("min-width: 260px"):
-        for which, share in ((words.BEFORE, one["before"]), (words.AFTER, one["after"])):
-            line(which, "n-soft")
-            if share is None:
-                line("-")
-                line("", "n-num")
-                continue
-            with ui.element("div").classes(f"n-meter {which}").props("role=img") as bar:
-                bar.props["aria-label"] = visible(words.bar(which, one["figure"], share))
-                ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
-            line(f"{share:.1%}", "n-num")
 
 
 def _closer(session: Session, mark: str, results: Sequence[Found]) -> None:

@@ -46,7 +46,7 @@ def path_field(session: Session, name: str, label: str, why: str, now: str) -> N
             field.classes("n-grow").props(f'data-field="{name}"')
 
             def put(value: str) -> None:
-                given = words.set_to(label, shown(value) if value else "")
+                given = texts.set_to(label, shown(value) if value else "")
                 ask(session, given, AUDIT, lambda a: a.update({name: value}), rebuild=name == SECOND)
 
             take(field, put)
@@ -62,7 +62,7 @@ async def _pick(session: Session, name: str, label: str, folders: bool) -> None:
 
     path = await pick_file(session, folders=folders)
     if path is not None:
-        ask(session, words.set_to(label, path.name), AUDIT, lambda a: a.update({name: str(path)}))
+        ask(session, texts.set_to(label, path.name), AUDIT, lambda a: a.update({name: str(path)}))
 
 
 def _shortcuts(session: Session, found: Found) -> None:

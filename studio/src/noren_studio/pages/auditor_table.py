@@ -84,7 +84,7 @@ def _meaning(session: Session, found: Found) -> None:
                 mark = ui.input(words.SUPPRESSED, value=given.get("suppressed", SUPPRESSED)).props("dense outlined")
 
                 def put(value: str) -> None:
-                    told = words.set_to(words.SUPPRESSED, value)
+                    told = texts.set_to(words.SUPPRESSED, value)
                     ask(session, told, AUDIT, lambda a: a.update(suppressed=value), False)
 
                 take(mark, put)
@@ -98,7 +98,7 @@ def _columns(session: Session, found: Found, name: str, label: str, given: Found
 
     def change(event: Any) -> None:
         chosen = list(event.value)
-        ask(session, words.set_to(label, ", ".join(chosen)), AUDIT, lambda a: a.update({name: chosen}), False)
+        ask(session, texts.set_to(label, chosen), AUDIT, lambda a: a.update({name: chosen}), False)
 
     select = ui.select(shown_names, label=label, value=now, multiple=True, with_input=True, on_change=change)
     select.props("dense outlined options-dense use-chips").classes("n-wide").props(f'data-menu="{name}"')

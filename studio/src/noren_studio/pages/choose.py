@@ -110,7 +110,8 @@ def map_options(
     axis = {"nameLocation": "middle", "nameGap": 34, "scale": True, "nameTextStyle": {"color": found["ink"]},
             "axisLabel": {"color": found["soft"], "formatter": "{value}%"},
             "splitLine": {"lineStyle": {"color": found["rule"]}}}  # fmt: skip
-    label = {"show": True, "position": "right", "color": found["ink"], "fontWeight": 600}
+    label = {"show": True, "position": "right", "color": found["ink"], "fontWeight": 600,
+             "textBorderColor": found["surface"], "textBorderWidth": 3}  # fmt: skip
     points = [
         {
             "name": one["called"],
@@ -122,10 +123,10 @@ def map_options(
                 "borderColor": found["ink"],
                 "borderWidth": 2 if one["chosen"] else 0,
             },
-            "label": {**label, "formatter": str(one["number"]), "position": place},
+            "label": {**label, "formatter": str(one["number"])},
             "tooltip": {"formatter": tip(texts.tip(one))},
         }
-        for one, place in zip(shown, label_places(shown, raw), strict=True)
+        for one in shown
     ]
     untouched = [] if raw is None else [{"name": texts.RAW, "value": [round(100 * raw, 3), 0]}]
     return {
@@ -138,30 +139,11 @@ def map_options(
             {"type": "line", "symbol": "none", "silent": True,
              "data": [[100 * one["risk"], 100 * one["error"]] for one in front],
              "lineStyle": {"type": "dashed", "color": found["soft"], "width": 1.2}},
-            {"type": "scatter", "data": points},
+            {"type": "scatter", "data": points, "labelLayout": {"moveOverlap": "shiftY"}},
             {"type": "scatter", "data": untouched, "symbol": "triangle", "symbolSize": 13, "silent": True,
              "itemStyle": {"color": found["soft"]}, "label": {**label, "formatter": "{b}", "position": "top"}},
         ],
     }  # fmt: skip
-
-
-PLACES = {"right": (16, 0), "left": (-16, 0), "top": (0, -15), "bottom": (0, 15)}
-
-
-def label_places(shown: Sequence[Mapping[str, Any]], raw: float | None) -> list[str]:
-    """Place each number beside its point without covering points or other numbers."""
-    risks = [one["risk"] for one in shown] + ([] if raw is None else [raw])
-    errors = [one["error"] for one in shown] + ([] if raw is None else [0.0])
-    wide, high = (max(of) - min(of) or 1 for of in (risks, errors)) if shown else (1, 1)
-    points = [(840 * one["risk"] / wide, -270 * one["error"] / high) for one in shown]
-    taken, places = list(points), []
-    for x, y in points:
-        free = {name: min(abs(x + dx - a) / 16 + abs(y + dy - b) / 13 for a, b in taken if (a, b) != (x, y) or dx or dy)
-                for name, (dx, dy) in PLACES.items()}  # fmt: skip
-        place = next((name for name, room in free.items() if room > 1), max(free, key=lambda name: free[name]))
-        taken.append((x + PLACES[place][0], y + PLACES[place][1]))
-        places.append(place)
-    return places
 
 
 def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
@@ -171,7 +153,9 @@ def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
             one["number"],
             partial(_name, session, one),
             *texts.candidate_figures(one),
-            partial(_adopt, session, one["called"], one["method"], one["setting"]),
+            partial(
+                button, texts.ADOPT, partial(choose, session, one["called"], one["method"], one["setting"]), "plain"
+            ),
         )
         for one in good
     ]
@@ -186,12 +170,8 @@ def is_adopted(session: Session, called: str) -> bool:
     return session.kept.get("adopted") == called and session.kept.get("chosen") == session.draft.policy.get("method")
 
 
-def _adopt(session: Session, *candidate: Any) -> None:
-    button(texts.ADOPT, partial(choose, session, *candidate), "plain")
-
-
 def _tick(session: Session, called: str) -> None:
-    box = ui.checkbox(value=called in marked(session), on_change=partial(_mark_event, session, called)).props("dense")
+    box = ui.checkbox(value=called in marked(session), on_change=lambda: _mark(session, called)).props("dense")
     box.props["aria-label"] = visible(texts.side_by_side_with(called))
 
 
@@ -208,13 +188,11 @@ def _name(session: Session, one: Mapping[str, Any]) -> None:
             tag(texts.FRONT, "accent")
 
 
-def _mark_event(session: Session, called: str, event: events.ValueChangeEventArguments) -> None:
-    _mark(session, called)
-
-
 def choose(session: Session, called: str, method: Any, setting: Mapping[str, float]) -> None:
     """Write a candidate into the policy."""
-    edit(session, texts.chose(called), partial(adopt, method=method, setting=dict(setting)), rebuild=False)
+    edit(
+        session, texts.set_to(texts.METHOD, called), partial(adopt, method=method, setting=dict(setting)), rebuild=False
+    )
     session.kept["chosen"], session.kept["adopted"] = session.draft.policy["method"], called
     ui.notify(visible(texts.chosen_says(called)), type="positive")
     refresh()

@@ -26,7 +26,8 @@ CELLS = {
     'data-role-of class="n-bare" :model-value="props.row.role" :options="props.col.options" :label="props.row.said" '
     "@update:model-value=\"(role) => $parent.$parent.$emit('become', [props.row.id, role])\"/></q-td>",
     "short": '<q-td :props="props"><span class="n-tag" :class="props.row.tone">{{ props.row.short }}</span></q-td>',
-    "kind": '<q-td :props="props">{{ props.row.kind }}<div class="n-soft n-small n-cut" :title="props.row.evidence">'
+    "kind": '<q-td :props="props">{{ props.row.kind }}<div class="n-soft n-small n-cut n-evidence" '
+    ':title="props.row.evidence">'
     "{{ props.row.evidence }}</div></q-td>",
     "bars": '<q-td :props="props"><div v-if="props.row.bars.length" role="img" class="n-bars" '
     ':aria-label="props.row.bars_named"><div v-for="height in props.row.bars" :style="{height: height + \'%\'}"/></div>'
@@ -58,7 +59,8 @@ class ColumnTable:
         options = [{"value": role, "label": short} for role, (short, _) in texts.ROLES.items()]
         columns = [
             {"name": name, "label": texts.COLUMN_HEADS[name], "field": name, "options": options,
-             "align": "right" if name in ("distinct", "missing") else "left"}
+             "align": "right" if name in ("distinct", "missing") else "left",
+             **dict.fromkeys(("classes", "headerClasses"), "n-missing" if name == "missing" else "")}
             for name in (WIDE if wide else NARROW)
         ]  # fmt: skip
         self._table = ui.table(columns=columns, rows=self._rows(), row_key="id", selection="multiple",
@@ -164,7 +166,7 @@ class ColumnTable:
         called = names[0] if len(names) == 1 else texts.columns_named(len(names))
         self._session.accepted.update(names)
         self._kept["ticked"] = []
-        edit(self._session, texts.role_of(called, texts.ROLES[role][0]), change)
+        edit(self._session, texts.set_to(called, texts.ROLES[role][0].lower()), change)
 
     def _accept(self, names: Sequence[str]) -> None:
         self._session.accepted.update(names)

@@ -74,7 +74,7 @@ def _key(session: Session, listed: ColumnTable, pick: Callable[[str], None], eve
 
 def _become(session: Session, name: str, role: str) -> None:
     session.accepted.add(name)
-    edit(session, texts.role_of(name, texts.ROLES[role][0]), partial(set_role, name=name, role=role))
+    edit(session, texts.set_to(name, texts.ROLES[role][0].lower()), partial(set_role, name=name, role=role))
 
 
 def _role(session: Session, name: str, role: str) -> None:
@@ -102,7 +102,7 @@ def _writing(session: Session, name: str) -> None:
 
             def change(event: events.ValueChangeEventArguments, option: str = option, default: str = default) -> None:
                 value = None if event.value == default else event.value
-                words = texts.option_of(name, option, event.value)
+                words = texts.set_to(name, f"{option} {event.value}")
                 edit(session, words, partial(set_option, name=name, option=option, value=value))
 
             select = ui.select(choices, value=given.get(option, default), label=texts.OPTION_NAMES[option])

@@ -99,7 +99,7 @@ def _way(session: Session, name: str, given: dict[str, Any], seen: Values) -> No
         except NorenError as error:
             ui.notify(visible(error.message), type="negative")
             return
-        _set(session, name, texts.way_of(name, options[event.value]), spec)
+        _set(session, name, texts.set_to(name, options[event.value]), spec)
 
     ui.select(options, value=now, label=texts.WAY, on_change=change).props("dense outlined options-dense").style(
         "min-width: 240px"
@@ -157,7 +157,7 @@ def _rule(session: Session, name: str, rule: str, now: Sequence[Any], seen: Valu
     def take() -> None:
         spec = read()
         if spec is not None and spec != {rule: list(now)}:
-            _set(session, name, texts.way_of(name, f"{texts.WAYS[rule]} {field.value}"), spec)
+            _set(session, name, texts.set_to(name, f"{texts.WAYS[rule]} {field.value}"), spec)
 
     field.on_value_change(live)
     field.on("keydown.enter", take).on("blur", take)
@@ -255,4 +255,4 @@ async def _upload(session: Session, name: str, event: events.UploadEventArgument
         return
     finally:
         target.unlink(missing_ok=True)
-    _set(session, name, texts.way_of(name, texts.WAYS["csv"]), {"tree": trees.tree_from(made)})
+    _set(session, name, texts.set_to(name, texts.WAYS["csv"]), {"tree": trees.tree_from(made)})

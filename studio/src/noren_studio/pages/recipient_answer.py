@@ -82,10 +82,14 @@ def shown_picture(picture: Mapping[str, Any] | None, described: str) -> None:
 
 def table_of(answer: Mapping[str, Any], question: Mapping[str, Any]) -> None:
     """Show the figures: a cross table if rows and columns were requested, otherwise one row per cell."""
-    made = pivot(answer, len(question.get("rows", ()))) if answer["verb"] == "estimate" else None
+    counted = answer["verb"] == "estimate"
+    made = pivot(answer, len(question.get("rows", ()))) if counted else None
     heads, rows, numbers = made or (
         [words.MEASURED.get(head, head) for head in answer["heads"]],
-        [[_figure(cell) if at in answer["numbers"] else cell for at, cell in enumerate(row)] for row in answer["rows"]],
+        [
+            [_figure(cell, counted) if at in answer["numbers"] else cell for at, cell in enumerate(row)]
+            for row in answer["rows"]
+        ],
         answer["numbers"],
     )
     grid(heads, rows, numbers).props("data-table").classes("n-answer n-full")
@@ -110,10 +114,11 @@ def pivot(answer: Mapping[str, Any], rows: int) -> tuple[Sequence[str], Sequence
     return heads, body, range(rows, len(heads))
 
 
-def _figure(cell: Any) -> Any:
+def _figure(cell: Any, counted: bool) -> str:
+    """Write a figure; a count of people has no digits below a thousandth."""
     if cell is None:
         return "-"
-    return f"{cell:,.1f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return f"{cell:,.1f}" if abs(cell) >= 1000 else f"{round(cell, 3) if counted else cell:.4g}"
 
 
 # ---------------------------------------------------------------------- to take along

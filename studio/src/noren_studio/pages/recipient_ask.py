@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from nicegui import ui
 
 from noren.errors import QueryError
 from noren.results import visible
+from noren_studio import texts
 from noren_studio.parts import button, card, div, line, refresh, say, take
 from noren_studio.questions import GROUPED, LEVEL, MOST_TABLES, QUESTION, TABLES, ask, asked, call_of, script
 from noren_studio.rebuild import keyed
@@ -46,23 +47,27 @@ def asking(session: Session, found: Found) -> None:
 
 
 def _kind(session: Session, event: Any) -> None:
-    ask(session, words.chosen(words.ASK, words.KINDS[event.value]), QUESTION, lambda q: q.update(kind=event.value))
+    ask(session, texts.set_to(words.ASK, words.KINDS[event.value]), QUESTION, lambda q: q.update(kind=event.value))
 
 
 def _first(session: Session, found: Found) -> None:
-    """Ask an initial question, once per release: the first hidden column, at a level with few labels."""
+    """Ask an initial question, once per release."""
     if session.draft.asks.get(QUESTION) or session.kept.get("asked first") == found["place"]:
         return
     session.kept["asked first"] = found["place"]
+    name = first_rows(found)
+    if name:
+        ask(session, texts.set_to(words.ROWS, name), QUESTION, lambda q: q.update(kind="count", rows=[name]), False)
+        _start(session, found["place"], asked(session, QUESTION), by_itself=True)
+
+
+def first_rows(found: Found) -> str | None:
+    """Return what is counted at first: a hidden column if there is one, by few values or at a level with few labels."""
     able = [one for one in found["columns"] if one["countable"]]
-    chosen = next((one for one in able if not one["exact"]), able[0] if able else None)
-    if chosen is None:
-        return
-    levels = [one for one in chosen["levels"] if one["count"] <= FEW_GROUPS]
-    large = chosen["distinct"] is None or chosen["distinct"] > FEW_GROUPS
-    name = f"{chosen['name']}@{levels[0]['level']}" if large and levels else chosen["name"]
-    ask(session, words.chosen(words.ROWS, name), QUESTION, lambda q: q.update(kind="count", rows=[name]), False)
-    _start(session, found["place"], asked(session, QUESTION), by_itself=True)
+    named = [(one, one["name"], one["distinct"] or FEW_GROUPS + 1) for one in able]
+    named += [(one, f"{one['name']}@{level['level']}", level["count"]) for one in able for level in one["levels"]]
+    order = sorted(named, key=lambda of: (bool(of[0]["exact"]), of[2] if of[2] > FEW_GROUPS else 0, able.index(of[0])))
+    return order[0][1] if order else None
 
 
 # ---------------------------------------------------------------------- computing
@@ -106,7 +111,7 @@ def menu(
             for other in drops:
                 question.pop(other, None)
 
-        ask(session, words.chosen(label, told), QUESTION, put, rebuild)
+        ask(session, texts.set_to(label, told), QUESTION, put, rebuild)
 
     shown = {key: visible(text) for key, text in options.items()}
     valid = [one for one in now or () if one in shown] if several else (now if now in shown else None)
@@ -142,51 +147,46 @@ def _count(session: Session, found: Found, question: Mapping[str, Any]) -> None:
         _interval(session, found, question)
 
 
-def _interval(session: Session, found: Found, question: Mapping[str, Any], population: bool = True) -> None:
+def _interval(session: Session, found: Found, question: Mapping[str, Any]) -> None:
     if found["hard"]:
         return
     menu(session, words.LEVEL, words.LEVELS, question.get("level", LEVEL), "level")
-    if population and not found["facts"]["suppressed"]:
-
-        def change(event: Any) -> None:
-            told = words.chosen(words.POPULATION, event.value)
-            ask(session, told, QUESTION, lambda q: q.update(population=event.value), False)
-
-        switch = ui.switch(words.POPULATION, value=bool(question.get("population")), on_change=change)
-        with switch:
+    if not found["facts"]["suppressed"]:
+        with _switch(session, question, words.POPULATION, "population"):
             ui.tooltip(words.POPULATION_WHY)
 
 
 def _weights(session: Session, found: Found, question: Mapping[str, Any]) -> None:
-    if not found["weight"]:
-        return
+    if found["weight"]:
+        _switch(session, question, words.UNWEIGHTED, "unweighted")
+        line(words.UNWEIGHTED_WHY, "n-soft n-small")
 
+
+def _switch(session: Session, question: Mapping[str, Any], label: str, name: str) -> ui.switch:
     def change(event: Any) -> None:
-        told = words.chosen(words.UNWEIGHTED, event.value)
-        ask(session, told, QUESTION, lambda q: q.update(unweighted=bool(event.value)), False)
+        _put_value(session, label, name, bool(event.value))
 
-    ui.switch(words.UNWEIGHTED, value=bool(question.get("unweighted")), on_change=change)
-    line(words.UNWEIGHTED_WHY, "n-soft n-small")
+    return ui.switch(label, value=bool(question.get(name)), on_change=change)
+
+
+def _put_value(session: Session, label: str, name: str, value: Any) -> None:
+    ask(session, texts.set_to(label, value), QUESTION, lambda q: q.update({name: value}), False)
 
 
 def _tables(session: Session, found: Found, question: Mapping[str, Any]) -> None:
     with div("n-fields two"):
-        whole_number(session, words.TABLES, question.get("tables", TABLES), "tables", MOST_TABLES)
-        whole_number(session, words.SEED, question.get("seed", 1), "seed", 1_000_000)
+        _number_field(session, words.TABLES, question.get("tables", TABLES), "tables", 1, MOST_TABLES, 1)
+        _number_field(session, words.SEED, question.get("seed", 1), "seed", 1, 1_000_000, 1)
     line(words.TABLES_WHY, "n-soft n-small")
 
 
-def whole_number(session: Session, label: str, now: int, name: str, most: int) -> None:
-    field = ui.number(label, value=now, min=1, max=most, step=1, format="%d").props("dense outlined")
-    take(field.props(f'data-field="{name}"'), partial(_put_number, session, label, name, 1, most, int))
+def _number_field(session: Session, label: str, now: float, name: str, low: float, high: float, step: float) -> None:
+    def put(value: Any) -> None:
+        if value is not None and low <= value <= high:
+            _put_value(session, label, name, int(value) if step == 1 else value)
 
-
-def _put_number(
-    session: Session, label: str, name: str, low: float, high: float, kind: Callable[[Any], float], value: Any
-) -> None:
-    if value is not None and low <= value <= high:
-        now = kind(value)
-        ask(session, words.chosen(label, now), QUESTION, lambda q: q.update({name: now}), False)
+    field = ui.number(label, value=now, min=low, max=high, step=step, format="%d" if step == 1 else "%g")
+    take(field.props(f'dense outlined data-field="{name}"'), put)
 
 
 def _margins(session: Session, found: Found, question: Mapping[str, Any]) -> None:
@@ -202,7 +202,7 @@ def _number(session: Session, found: Found, question: Mapping[str, Any]) -> None
         if measure == "correlation":
             menu(session, words.SECOND, _numeric(found), question.get("second"), "second")
         if measure == "quantile":
-            _at(session, question)
+            _number_field(session, words.AT, question.get("at", 0.5), "at", 0.01, 0.99, 0.05)
         menu(session, words.BY, askable(found), question.get("by", ()), "by", several=True, rebuild=measure in GROUPED,
              drops=("against",), with_input=True)  # fmt: skip
         by = question.get("by", ())
@@ -210,11 +210,6 @@ def _number(session: Session, found: Found, question: Mapping[str, Any]) -> None
             options = {(): words.FIRST_GROUP} | {(one,): one for one in groups}
             menu(session, words.AGAINST, options, tuple(question.get("against", ())), "against")
         _interval(session, found, question)
-
-
-def _at(session: Session, question: Mapping[str, Any]) -> None:
-    at = ui.number(words.AT, value=question.get("at", 0.5), min=0.01, max=0.99, step=0.05, format="%g")
-    take(at.props("dense outlined"), partial(_put_number, session, words.AT, "at", 0.01, 0.99, float))
 
 
 def _numeric(found: Found) -> dict[str, str]:
@@ -260,10 +255,7 @@ def _model(session: Session, found: Found, question: Mapping[str, Any]) -> None:
 def _written(session: Session, label: str, example: str, now: str, name: str) -> None:
     field = ui.input(label, value=now, placeholder=example).props("dense outlined spellcheck=false autocomplete=off")
     field.classes("n-mono").props(f'data-field="{name}"')
-    take(
-        field,
-        lambda value: ask(session, words.chosen(label, value), QUESTION, lambda q: q.update({name: value}), False),
-    )
+    take(field, partial(_put_value, session, label, name))
 
 
 def _test(session: Session, found: Found, question: Mapping[str, Any]) -> None:
@@ -292,7 +284,7 @@ def _add(session: Session) -> None:
 
 
 def _put(session: Session, number: int, told: str, rebuild: bool, **values: Any) -> None:
-    ask(session, words.chosen(words.FILTERS, told), QUESTION, lambda q: q["filters"][number].update(values), rebuild)
+    ask(session, texts.set_to(words.FILTERS, told), QUESTION, lambda q: q["filters"][number].update(values), rebuild)
 
 
 def _filter(session: Session, found: Found, one: Mapping[str, Any], number: int) -> None:
@@ -304,7 +296,7 @@ def _filter(session: Session, found: Found, one: Mapping[str, Any], number: int)
         def start(question: dict[str, Any]) -> None:
             question["filters"][number] = {"column": event.value, "how": "in"}
 
-        ask(session, words.chosen(words.FILTERS, event.value), QUESTION, start)
+        ask(session, texts.set_to(words.FILTERS, event.value), QUESTION, start)
 
     now = one.get("column") if chosen else None
     select = ui.select(shown, label=words.FILTER_COLUMN, value=now, on_change=column)

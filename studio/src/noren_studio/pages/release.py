@@ -12,16 +12,14 @@ from nicegui import events, ui
 from noren_studio import texts
 from noren_studio.gate import FRAMED
 from noren_studio.parts import (
+    attacks,
     button,
     card,
     div,
     figure,
     line,
-    lines,
-    meter,
     note,
     refresh,
-    table,
     tag,
     text,
     verdicts,
@@ -149,7 +147,8 @@ def _report(session: Session, made: Mapping[str, Any]) -> None:
             if job is None:
                 button(texts.REPORT_GO, partial(_start_report, session, made), "main")
             return
-        _attacks(found["attacks"])
+        with div("").props("data-attacks"):
+            attacks([one for one in found["attacks"] if one["figure"] and one["after"] is not None])
         name = Path(found["page"]).name
         session.kept.setdefault("framed", {})[name] = Path(found["page"])
         frame = ui.element("iframe").classes("n-frame").props('sandbox="allow-scripts" data-report')
@@ -162,28 +161,6 @@ def _start_report(session: Session, made: Mapping[str, Any]) -> None:
     target.unlink(missing_ok=True)
     session.judge("report", make_report, release=made["path"], to=str(target))
     refresh()
-
-
-def _attacks(found: list[Mapping[str, Any]]) -> None:
-    """Show what adversaries learn: before any release, from the raw table, from this release."""
-    rows = [
-        (
-            lines((one["attack"], "n-key"), (", ".join(one["target"]), "n-soft n-small")),
-            one["figure"],
-            *(partial(_share, one["attack"], share) for share in (one["nothing"], one["raw"], one["release"])),
-            lines((one["means"], "n-small"), (one["adversary"], "n-soft n-small")),
-        )
-        for one in found
-        if one["figure"] is not None and one["release"] is not None
-    ]
-    table(texts.ATTACK_HEADS, rows).props("data-attacks")
-
-
-def _share(attack: str, share: float | None) -> None:
-    with div("").style("min-width: 92px"):
-        line("-" if share is None else f"{share:.1%}", "n-num")
-        if share is not None:
-            meter(share, f"{attack}: {share:.1%}")
 
 
 # ---------------------------------------------------------------------- handing it over

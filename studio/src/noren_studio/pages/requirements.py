@@ -126,8 +126,7 @@ def _columns(session: Session, at: int, name: str, given: Mapping[str, Any]) -> 
 
 
 def _change(session: Session, at: int, name: str, field: str, value: Any) -> None:
-    words = texts.parameter_of(name, field, value)
-    edit(session, words, partial(set_parameter, at=at, field=field, value=value))
+    edit(session, texts.set_to(f"{name}.{field}", value), partial(set_parameter, at=at, field=field, value=value))
 
 
 def _remove(session: Session, at: int, name: str) -> None:

@@ -59,8 +59,6 @@ NONE_CHOSEN_HINT = "Tick at least one."
 RUN_ATTACKS = "Run the attacks"
 ALL, NO = "All that apply", "None"
 GAINS = "What adversaries learn, largest gain first"
-GAIN_HEADS = (("Attack", "n-key"), "On", "Figure", "Before and after", ("After means", "n-soft"))
-BEFORE, AFTER = "before", "after"
 NOT_RUN = "Not run"
 CLOSER = "Look closer at"
 SEVERAL = "several, separated by commas"
@@ -75,16 +73,8 @@ def run_of(run: int, of: int) -> str:
     return f"{run} of {of} attacks have been run, beginning with the adversaries who need the least knowledge."
 
 
-def bar(which: str, figure: str, share: float) -> str:
-    return f"{figure}, {which}: {share:.1%}"
-
-
 def chart_of(attack: str, target: Sequence[str]) -> str:
     return f"Chart of the {attack} attack on {', '.join(target)}; its figures are in the table below"
-
-
-def set_to(what: str, value: object) -> str:
-    return f"{what}: {value}" if value not in ("", None) else f"{what}: none"
 
 
 # ---------------------------------------------------------------------- tables made elsewhere

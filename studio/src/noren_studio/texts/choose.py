@@ -31,6 +31,7 @@ BEST = "suggested"
 FRONT = "not beaten"
 ADOPT = "Adopt"
 ADOPTED = "adopted"
+METHOD = "method"
 NEXT_RELEASE = "Next: make the release"
 PAIR = "Side by side"
 PAIR_WHY = "Compare the original with the ticked candidates: which values change, and for how many people."
@@ -81,10 +82,6 @@ def tip(one: Mapping[str, Any]) -> str:
 
 def side_by_side_with(called: str) -> str:
     return f"Show {called} side by side"
-
-
-def chose(called: str) -> str:
-    return f"method: {called}"
 
 
 def chosen_says(called: str) -> str:

@@ -108,10 +108,6 @@ def moved(what: str, under: str) -> str:
     return f"{what} under {under}"
 
 
-def option_of(name: str, option: str, value: str) -> str:
-    return f"{name}: {option} {value}"
-
-
 def hierarchy_why(name: str, values: int) -> str:
     return (
         f"{name} has {values:,} values. If people would be unique, a more general value is published; "
@@ -121,10 +117,6 @@ def hierarchy_why(name: str, values: int) -> str:
 
 def of_values(shown: int, total: int) -> str:
     return f"Shown for the {shown:,} most common of {total:,} values."
-
-
-def way_of(name: str, way: str) -> str:
-    return f"{name}: {way}"
 
 
 def not_read(written: str) -> str:

@@ -81,6 +81,12 @@ OPEN_TABLE = "Open a table"
 STATES = {"drafted": "drafted for you, not reviewed", "done": "reviewed", "problem": "has a problem"}
 
 
+def set_to(what: str, value: object) -> str:
+    """Return what an edit did, as undo and redo name it."""
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+    return f"{what}: {shown or 'none'}"
+
+
 def undid(words: str) -> str:
     return f"Undone: {words}"
 

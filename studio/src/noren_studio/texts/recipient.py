@@ -159,11 +159,6 @@ def in_widths(name: str, width: str) -> str:
     return f"{name}/{width}: intervals of {width}"
 
 
-def chosen(what: str, values: object) -> str:
-    shown = ", ".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
-    return f"{what}: {shown}" if shown else f"{what}: none"
-
-
 # ---------------------------------------------------------------------- the answer
 
 CSV, PNG, SVG = "CSV", "PNG", "SVG"

@@ -48,6 +48,7 @@ PASSPHRASE = "Its passphrase"
 NEW_KEY = "make a new key (without a path: signing.key in the folder where the studio was started)"
 SAVE = "Hand over"
 SIGNED_HINT = "Give recipients the public key (.pub) in another way, so that they can recognise forged releases."
+NOT_KEPT_HINT = "Do not publish it. Check the disk, and hand the release over again."
 UNSIGNED_HINT = "Without a signature, recipients cannot recognise a forged release: give a key to sign it."
 
 
@@ -66,3 +67,11 @@ def file_of(name: str, size: int) -> str:
 def saved(place: str, signer: str | None) -> str:
     signed = f", signed by {signer}" if signer else ", not signed"
     return f"Handed over to {place}{signed}."
+
+
+def not_kept(place: object) -> str:
+    return f"what was written to {place} does not meet its requirements."
+
+
+def share_of(attack: str, figure: str, share: float) -> str:
+    return f"{attack}: {figure}, {share:.1%}"

@@ -53,11 +53,6 @@ def model_title(name: str) -> str:
     return name
 
 
-def parameter_of(model: str, field: str, value: object) -> str:
-    shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-    return f"{model}: {field} = {shown}"
-
-
 def without(model: str) -> str:
     return f"without {model}"
 

@@ -100,10 +100,6 @@ def role_for(name: str) -> str:
     return f"Role of {name}"
 
 
-def role_of(name: str, role: str) -> str:
-    return f"{name}: {role.lower()}"
-
-
 def rows_with_same(name: str) -> str:
     return f"Rows with the same {name} are one person's"
 

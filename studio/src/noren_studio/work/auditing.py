@@ -74,26 +74,35 @@ def attack_release(
                    "holder_only": any(one.holder_only for one in found)}  # fmt: skip
 
 
-def _told(result: AttackResult) -> dict[str, Any]:
-    """Return the figures of one result: the main figure before and after, and all figures of every compared table."""
-    from noren.report import attack_content, final, headline
+def main_figures(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an attack is about and its main figure: before any release, in the raw table, in the release."""
+    from noren.report import final, headline, shown_scenarios
 
-    told = plain(attack_content(result))
-    name, last = headline(told), final(told)
-    before = None if name is None else told["baseline"].get(name)
-    after = None if name is None else last["summary"][name]
-    titles = {one: str(told["titles"].get(one, one.replace("_", " "))) for one in told["titles"]}
+    name, last = headline(content), final(content)
+    raw = [one["summary"].get(name) for one in shown_scenarios(content) if one["name"] == "raw"]
     return {
-        "attack": result.attack,
-        "target": list(result.target),
-        "adversary": result.adversary,
-        "success": result.success,
+        "attack": content["attack"],
+        "target": list(content["target"]),
+        "adversary": content["adversary"],
+        "figure": "" if name is None else str(content["titles"].get(name, name.replace("_", " "))),
+        "before": content["baseline"].get(name),
+        "raw": raw[0] if raw else None,
+        "after": last["summary"].get(name),
+        "means": last["title"],
+    }
+
+
+def _told(result: AttackResult) -> dict[str, Any]:
+    """Return the main figure of one result, and all figures of every compared table."""
+    from noren.report import attack_content
+
+    content = plain(attack_content(result))
+    main = main_figures(content)
+    before, after = main["before"], main["after"]
+    titles = {one: str(title) for one, title in content["titles"].items()}
+    return {
+        **main,
         "holder_only": result.holder_only,
-        "figure": "" if name is None else titles.get(name, name.replace("_", " ")),
-        "before": before,
-        "before_means": told["before"],
-        "after": after,
-        "after_means": last["title"],
         "gain": -2.0 if after is None else after - before if before is not None else -1.0,
         "notes": list(result.notes),
         "heads": list(titles.values()),

@@ -116,14 +116,11 @@ def _compared(found: Comparison, rules: Policy, whole: bool, raw: float | None) 
                 "holds": one.holds,
                 "failure": one.failure,
                 "seconds": one.seconds,
-                "records": one.records,
                 "suppressed": one.suppressed,
                 "smallest": one.smallest_class,
-                "belief": one.belief,
                 "risk": one.risk,
                 "error": None if isnan(one.query_loss) else one.query_loss,
                 "ncp": (one.losses or {}).get("ncp_loss"),
-                "verdicts": verdict_rows(one.verdicts),
                 "setting": dict(one.setting),
                 "method": tomllib.loads(one.snippet)["method"],
                 "front": id(one) in front,
@@ -180,7 +177,6 @@ def _looked(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict
     exact = [c.name for c in release.statements if c.role.value in ("quasi-identifier", "sensitive-quasi-identifier")]
     sizes = _sizes(frame, exact)
     return {
-        "records": outcome.facts.records,
         "after": after,
         "sizes": sizes,
         "columns": list(frame.columns),
@@ -240,12 +236,8 @@ def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, cou
     with stage("Reading", None):
         source, _ = some_of(place, rules)
     found = find_levels(source, rules, count=count, stage=stage)
-    return {
-        "loss": found.loss,
-        "vectors": [
-            {name: getattr(one, name) for name in ("levels", "heights", "loss", "classes", "dropped")} for one in found
-        ],
-    }
+    names = ("levels", "heights", "loss", "classes", "dropped")
+    return {"vectors": [{name: getattr(one, name) for name in names} for one in found]}
 
 
 def reach(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
@@ -274,7 +266,6 @@ def raw_risk(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dic
     found = risk(place, rules_of(policy, base), stage=stage)
     return {
         "people": found.people,
-        "rows": found.rows,
         "quasi": list(found.quasi),
         "uniques": found.uniques,
         "unique_share": found.unique_share,
@@ -284,6 +275,5 @@ def raw_risk(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dic
         "top": [[list(one.columns), one.alone, one.share] for one in found.top(TOP)],
         "columns": [[c.column, c.distinct, c.alone, c.contribution, c.uniques_without] for c in found.columns],
         "verdicts": verdict_rows(found.verdicts),
-        "skipped": dict(found.skipped),
         "notes": list(found.notes),
     }

@@ -103,11 +103,8 @@ def _column(statement: Statement, column: Column, name: str) -> dict[str, Any]:
     levels = [] if column.tree is None else [_level(column.tree.levels[at], at) for at in range(1, column.tree.height)]
     return {
         "name": name,
-        "role": str(column.role),
         "published": statement.description,
-        "together": statement.name if statement.name != name else "",
         "exact": statement.is_exact,
-        "open": column.is_open,
         "countable": statement.is_exact or not column.is_open,
         "distinct": None if column.is_open else len(values),
         "values": list(values[:LISTED]),
@@ -179,14 +176,10 @@ def check_release(
         release = open_release(place)
     with stage("Verifying", release.rows) as meter:
         found = verify(release, policy, original=original, signer=signer, show=show, meter=meter)
-    key = release.signer
     return {
         "place": place,
         "holds": False if found.failed else None if found.undecided else True,
-        "records": release.records,
-        "signer": None if key is None else key.fingerprint,
         "asked_signer": signer is not None,
-        "own_policy": policy is not None,
         "with_original": original is not None,
         "verdicts": verdict_rows(found),
     }

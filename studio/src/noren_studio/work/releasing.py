@@ -5,24 +5,24 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from noren.errors import ReleaseError
 from noren.progress import Stage
-from noren_studio.work.choosing import cell_text, rules_of, verdict_rows
-
-EXAMPLE = 3
-"""Number of published records that a page shows."""
+from noren_studio import texts
+from noren_studio.work.auditing import main_figures
+from noren_studio.work.choosing import rules_of, verdict_rows
 
 
 def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
     """Make a verified release in the private folder of the session. Only `save_release` publishes it."""
+    from noren.estimates import Members
     from noren.workflow import run
 
     outcome = run(place, rules_of(policy, base), to=to, stage=stage)
     facts, release = outcome.facts, outcome.release
-    frame = release.frame().head(EXAMPLE)
+    members = Members.of({one.name: one.column for one in release.statements}).owner
     return {
         "path": to,
         "records": facts.records,
@@ -32,10 +32,8 @@ def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to
         "replayed": [one.sentence for one in facts.replays],
         "losses": {name: float(figure) for name, figure in facts.losses.items()},
         "notes": list(facts.notes),
-        "seconds": {name: float(spent) for name, spent in facts.seconds.items()},
         "columns": [[one.name, one.role.value, one.words] for one in release.statements],
-        "kept": [name for name in facts.table.source.columns if name not in frame.columns],
-        "rows": [[cell_text(cell) for cell in row] for row in frame.rows()],
+        "kept": [name for name in facts.table.source.columns if name not in (*release.columns, *members)],
         "files": sorted([path.name, path.stat().st_size] for path in Path(to).iterdir()),
     }
 
@@ -46,26 +44,7 @@ def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], 
 
     page = run(release, rules_of(policy, base), original=place, stage=stage)
     page.save(to)
-    return {"page": to, "attacks": [_attack(one) for one in page.content["attacks"]["run"]]}
-
-
-def _attack(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the main figure of an attack: without a release, in the raw table, and in the release."""
-    from noren.report import final, headline, shown_scenarios
-
-    name = headline(found)
-    last = final(found)
-    raw = next((one["summary"].get(name) for one in shown_scenarios(found) if one["name"] == "raw"), None)
-    return {
-        "attack": found["attack"],
-        "target": list(found["target"]),
-        "adversary": found["adversary"],
-        "figure": None if name is None else str(found["titles"].get(name, name.replace("_", " "))),
-        "nothing": None if name is None else found["baseline"].get(name),
-        "raw": raw,
-        "release": None if name is None else last["summary"].get(name),
-        "means": last["title"],
-    }
+    return {"page": to, "attacks": [main_figures(one) for one in page.content["attacks"]["run"]]}
 
 
 def save_release(
@@ -83,20 +62,20 @@ def save_release(
 
         with stage("Publishing", opened.rows) as meter:
             where = publish(opened, to, meter=meter)
-        return {"to": where, "signer": None, "verdicts": []}
+        return {"to": where, "signer": None}
     target = Path(to).expanduser()
     with stage("Writing", None):
         if target.suffix.lower() == ".zip":
             _zipped(opened, target, file_format, signer)
         else:
             opened.save(target, file_format, sign=signer)  # type: ignore[arg-type]
-    checked: list[dict[str, Any]] = []
     if target.is_dir():
         from noren import verify
 
         with stage("Verifying what was written", None):
-            checked = verdict_rows(verify(target))
-    return {"to": str(target), "signer": None if signer is None else signer.public.fingerprint, "verdicts": checked}
+            if verify(target).failed:
+                raise ReleaseError(texts.not_kept(target), hint=texts.NOT_KEPT_HINT)
+    return {"to": str(target), "signer": None if signer is None else signer.public.fingerprint}
 
 
 def _zipped(release: Any, target: Path, file_format: str, signer: Any) -> None:
