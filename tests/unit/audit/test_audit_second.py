@@ -77,7 +77,7 @@ def test_people_in_both_are_counted(method, tmp_path):
     assert last["below"] == pytest.approx(np.mean([count < L for count in left.values()]))
     assert last["truth_lost"] == 0
     assert found.scenarios[0].summary["below"] == 0
-    assert exposed or method == "mondrian"
+    assert exposed or method != "anatomy", "classes may happen to expose nobody"
 
 
 def test_m_invariant_releases_expose_nobody_and_rows_of_groups_are_recognised_without_the_original(tmp_path):

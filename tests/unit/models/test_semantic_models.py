@@ -467,9 +467,8 @@ def test_distances_below_one_count() -> None:
     assert frontier(np.array([[0, 1]]), distances, 3) == 0
 
 
-def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_own() -> None:
+def test_the_frontier_is_measured_on_sets_and_on_members_in_rows_of_their_own() -> None:
     from noren.designs.decoys import DecoyDesign
-    from noren.errors import ModelDoesNotApply
     from noren.models.base import Evidence
     from noren.models.semantic_diversity import SemanticDiversity
     from noren.schema.column import Column
@@ -480,5 +479,4 @@ def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_ow
     column = Column(role=Role.SENSITIVE, distance="ordinal").over("grade", Domain(("a", "b", "c"), source="policy"))
     model, design = SemanticDiversity(on="grade", l=2, d=1), DecoyDesign(d=3, eta=2)
     assert model.measuring(Evidence({"grade": SetStatement(column, design)}, {}, False)).column == "grade"
-    with pytest.raises(ModelDoesNotApply):
-        model.measuring(Evidence({"grade": MemberStatement(column, design)}, {}, False))
+    assert model.measuring(Evidence({"grade": MemberStatement(column, design)}, {}, False)).column == "grade"
