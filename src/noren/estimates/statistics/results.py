@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -37,11 +38,17 @@ def interval_chart(
     ]
     if not rows:
         raise QueryError("there is no number to draw.", hint="Widen the question.")
+    ends = [row[name] for row in rows for name in ("value", "low", "high")]
+    known = [end for end in ends if end is not None and isfinite(end)]
+    for row in rows:  # a rule without an end is drawn to the edge of the others, and has no figure there
+        row |= {"from": min(known) if row["low"] == -inf else row["low"]}
+        row |= {"to": max(known) if row["high"] == inf else row["high"]}
+        row |= {name: None for name in ("low", "high") if row[name] is not None and not isfinite(row[name])}
     order = [row["label"] for row in rows]
     axis = alt.Axis(gridColor=RULE, domain=False, ticks=False)
     place = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=320))
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=place).properties(width=440, height=alt.Step(22))
-    bars = base.mark_rule(color=INK, strokeWidth=1.3).encode(x=alt.X("low:Q", title=measure, axis=axis), x2="high:Q")
+    bars = base.mark_rule(color=INK, strokeWidth=1.3).encode(x=alt.X("from:Q", title=measure, axis=axis), x2="to:Q")
     figures = [alt.Tooltip(f"{name}:Q", format=",.4g") for name in ("value", "low", "high")]
     points = base.mark_point(filled=True, size=60, color=PALETTE[0], opacity=1).encode(
         x=alt.X("value:Q", scale=alt.Scale(zero=False), title=measure, axis=axis),

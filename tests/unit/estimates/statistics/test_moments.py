@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -164,7 +166,7 @@ def test_general_values_and_groups_have_hard_bounds() -> None:
 
 
 @pytest.mark.parametrize("ends", [{"top": 50}, {"bottom": 40}, {"top": 50, "bottom": 40}])
-def test_hard_bounds_allow_for_what_lies_beyond_open_ends(ends: dict[str, int]) -> None:
+def test_hard_bounds_allow_for_what_lies_beyond_open_ends(ends: dict[str, int], tmp_path: Path) -> None:
     frame = people(1_200)
     roles = dict.fromkeys(frame.columns, "plain") | {"age": nr.quasi_identifier(**ends), "sex": "quasi-identifier"}
     policy = nr.Policy(attributes=roles, require=[nr.models.KAnonymity(k=30)], method=nr.methods.Mondrian())
@@ -179,6 +181,11 @@ def test_hard_bounds_allow_for_what_lies_beyond_open_ends(ends: dict[str, int]) 
         assert row["low"] <= own.mean() <= row["high"]
     spread = release.variance("age")[0]
     assert 0 <= spread["low"] <= frame["age"].var() <= spread["high"] == np.inf
+    release.mean("age", by="vote").save_plot(tmp_path / "means.html")
+    chart = release.mean("age", by="vote").plot().to_dict()
+    drawn_rows = chart["datasets"][chart["data"]["name"]]
+    assert all(np.isfinite([row["from"], row["to"]]).all() for row in drawn_rows)
+    assert all((row["high"] is None) == ("top" in ends) for row in drawn_rows)
     for q in (0.02, 0.5, 0.98):
         row = release.quantile("age", q)[0]
         assert row["low"] <= frame["age"].quantile(q, "higher") <= row["high"]
