@@ -63,16 +63,16 @@ def test_the_manifest_says_what_occurs(made) -> None:
     assert made[1].column("ill").tightness is None
 
 
-def test_the_default_is_better_than_the_better_of_spread_and_likelihood(made) -> None:
-    """The issue's row: today the default has 1.1 to 2.1 times the error of the better one, in one case 26 times."""
-    table, release = made
-    columns = [["age"], ["town"], ["job"], ["age", "sex"], ["town", "job"], ["job", "ill"], ["sex", "town", "job"]]
-    ratios = [
-        error(table, release, by, None)
-        / min(error(table, release, by, "spread"), error(table, release, by, "likelihood"))
-        for by in columns
-    ]
-    assert release.estimate(["age"]).estimator == "class-aware"
+@pytest.mark.parametrize("method", METHODS)
+def test_the_default_is_better_than_the_better_of_spread_and_likelihood(method: str) -> None:
+    """Errors of eight releases together: one by itself may have 1.4 times the error for a column of few values."""
+    table, columns = people(), [["age"], ["town"], ["job"], ["age", "sex"], ["town", "job"], ["job", "ill"]]
+    releases = [nr.anonymize(table, policy(METHODS[method]())) for _ in range(8)]
+    ratios = []
+    for by in [*columns, ["sex", "town", "job"]]:
+        found = [sum(error(table, one, by, name) for one in releases) for name in (None, "spread", "likelihood")]
+        ratios.append(found[0] / min(found[1:]))
+    assert releases[0].estimate(["age"]).estimator == "class-aware"
     assert np.exp(np.mean([log(ratio) for ratio in ratios])) < 0.85
     assert max(ratios) < 1.2
 
