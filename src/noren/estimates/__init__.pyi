@@ -2,6 +2,7 @@
 
 from noren.estimates.belief.posterior import Belief as Belief
 from noren.estimates.belief.posterior import believed as believed
+from noren.estimates.belief.posterior import closest_columns as closest_columns
 from noren.estimates.counts.estimate import Count as Count
 from noren.estimates.counts.estimate import Estimate as Estimate
 from noren.estimates.counts.estimators import ESTIMATORS as ESTIMATORS

@@ -69,6 +69,8 @@ class Findings:
     """Why the draft does not run, if no correction helped."""
     detail: float | None = None
     """The share of their detail that generalised columns keep."""
+    unasked: int = 0
+    """Secrets of which it was not measured how sure somebody is who knows the rest of a row."""
 
 
 NOTHING = Findings()
@@ -493,6 +495,11 @@ def _closing(made: Proposal, profile: Profile) -> list[str]:
     if plain:
         out.append(f"- {_listed(plain)}: published exactly; somebody who knows it can use it to find people.")
     out.append("- frequent values: a value that most people have is a good guess for everybody.")
+    if made.found.unasked:
+        out.append(
+            f"- {made.found.unasked} secrets from a guess by the rest of a row: how sure it is was measured for the "
+            "others, which other columns disclose most."
+        )
     if made.found.stops:
         out.append("- anything yet: `noren anonymize` refuses this draft, see above.")
     if not made.people:

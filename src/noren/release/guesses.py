@@ -8,14 +8,14 @@ attack `bayes` of `audit` reads more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates import believed
+from noren.estimates import believed, closest_columns
 from noren.models.base import QUASI
 from noren.release.published import Published
 from noren.statements import Cells, CodeCells, Statement, concat
@@ -86,13 +86,19 @@ def warn_of_guesses(guesses: Sequence[Guess]) -> str:
     return "" if not loud else f"WARNING: {'; '.join(loud)}. {WAYS_OUT}"
 
 
-def measure_guesses(published: Published, knows_row: bool = False) -> tuple[Guess, ...]:
+def measure_guesses(
+    published: Published,
+    knows_row: bool = False,
+    among: Collection[str] | None = None,
+    most: int | None = None,
+) -> tuple[Guess, ...]:
     """How well every secret is guessed; those of which single cells say nothing are not among them.
 
-    With `knows_row` the adversary knows which row is the person's, beside generalised quasi-identifiers too.
+    With `knows_row` the adversary knows which row is the person's, beside generalised quasi-identifiers too. `among`
+    names the secrets that are asked for, by default all; of more than `most` those that other columns disclose most.
     """
     readable = [one for one in published.statements if one.terms is None and one.rows_per_record == 1]
-    secrets = [one.name for one in readable if one.role.needs_requirement]
+    secrets = [one.name for one in readable if one.role.needs_requirement and (among is None or one.name in among)]
     if published.rows_per_record > 1 or not secrets or not published.records:
         return ()
     keys = [one.name for one in readable if one.is_key and one.role in QUASI]
@@ -104,8 +110,10 @@ def measure_guesses(published: Published, knows_row: bool = False) -> tuple[Gues
             continue
         cells = _some(published, readable, keys if by_class else ())
         rows = len(next(iter(cells.values())))
-        for name in names:
-            found = believed(name, readable, cells, knows_row=knows_row, singly=True) if rows else None
+        closest = closest_columns(names, readable, cells) if rows else {}
+        for name, given in list(closest.items())[:most]:
+            read = [one for one in readable if one.name in {name, *given, *keys}]
+            found = believed(name, read, cells, given=given, knows_row=knows_row, singly=True)
             if found is None:
                 continue
             usual = found.before > SURE  # then whoever has the commonest value is nearly certain anyhow

@@ -53,11 +53,11 @@ DRAWS = 3
 SMALL_DRAWS = 9
 """and in tables below this many records, where single draws differ by as much as the limit:"""
 SMALL = 5_000
-WIDE = 70
-"""Columns up to which a draft is tried on whoever knows a whole row: the effort grows with their square."""
-MOST_TRIED = 120
-"""Columns up to which a draft is tried at all: 300 take a minute for every correction."""
-NOT_TRIED = f"the policy of more than {MOST_TRIED} columns is not tried while it is drafted; `noren fix` tries it."
+LEAST_DRAWS = 2
+"""Draws after which secrets are measured no more that hardly anybody is sure of:"""
+QUIET = 0.2 * MOST_SURE
+MOST_GUESSED = 40
+"""Secrets that are measured in one draw: of more, those that the other columns disclose most."""
 MARGIN = 0.8
 """Share of a limit from which a draft is corrected where `anonymize` may look at other records or draw other sets."""
 
@@ -81,8 +81,7 @@ def advise(studied: Study, data: Mapping[str, Any] | None = None) -> Proposal:
 def correct(studied: Study, source: Source, data: Mapping[str, Any] | None, found: Findings, margin: float) -> Proposal:
     """Correct a proposal until `anonymize` accepts it; if no correction helps, it states what is refused."""
     made, reason = propose(studied, found), "columns disclose each other."
-    if len(studied.columns) > MOST_TRIED:
-        return replace(made, found=replace(made.found, stops=NOT_TRIED))
+    quiet: set[str] = set()
     for _ in range(ROUNDS):
         try:
             policy = Policy.parse(written(studied, made, data))
@@ -92,10 +91,13 @@ def correct(studied: Study, source: Source, data: Mapping[str, Any] | None, foun
         if not tried.faults:
             assert tried.draft is not None
             assert tried.published is not None
-            found = resolve_guesses(made, find_loud(tried.draft, tried.published))
+            found = resolve_guesses(made, find_loud(tried.draft, tried.published, quiet))
             if found == made.found:
                 detail = measure_losses(tried.draft, policy).get("granularity_score")
-                return replace(made, found=replace(made.found, detail=detail))
+                unasked = max(0, len(secret_sizes(made)) - MOST_GUESSED)
+                return replace(made, found=replace(made.found, detail=detail, unasked=unasked))
+            if found.general != made.found.general:  # a class may show more than the set before
+                quiet.clear()
             made = propose(studied, found)
             continue
         pairs = [one for fault in tried.faults for one in fault.told]
@@ -152,18 +154,24 @@ def resolve_pair(
     return replace(found, dropped={**found.dropped, **dict.fromkeys(lost, why)}), set(one.both)
 
 
-def find_loud(draft: Draft, published: Published) -> list[str]:
+def find_loud(draft: Draft, published: Published, quiet: set[str]) -> list[str]:
     """Return the secrets that are nearly certain for too many people, on average over some draws, to whoever knows
-    their row; in a wide table to whoever knows their quasi-identifiers, in one draw."""
-    wide = len(published.statements) > WIDE
-    draws = 1 if wide else DRAWS if published.records >= SMALL else SMALL_DRAWS
+    their row. Secrets of which hardly anybody is sure become `quiet` and are not measured again: later corrections
+    only hide more."""
+    draws = DRAWS if published.records >= SMALL else SMALL_DRAWS
     sure: defaultdict[str, float] = defaultdict(float)
+    asked = {one.name for one in published.statements if one.role.needs_requirement} - quiet
     for number in range(draws):
         drawn = published if number == 0 else hold_cells(draft)
-        for guess in measure_guesses(drawn, knows_row=not wide):
+        for guess in measure_guesses(drawn, knows_row=True, among=asked, most=MOST_GUESSED):
             sure[guess.column] += guess.sure / draws
         if loud := [name for name, share in sure.items() if share > MARGIN * MOST_SURE]:
             return loud
+        if number + 1 >= LEAST_DRAWS:
+            asked = {name for name, share in sure.items() if share * draws > QUIET * (number + 1)}
+            quiet |= sure.keys() - asked
+        if not asked:
+            break
     return []
 
 

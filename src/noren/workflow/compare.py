@@ -37,6 +37,7 @@ from noren.release.store import names_people
 from noren.results import Results, make_frame, plain
 from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.workflow.anonymize import demand_margins, demand_rows
 from noren.workflow.compare_terms import TermMeasures
 from noren.workflow.comparison import Candidate, Comparison, Setting
 from noren.workflow.dependence import _sampled, demand_independence
@@ -255,6 +256,8 @@ def _tried(
         draft = settle_draft(table, policy)
         plan = draft.plan
         seconds = perf_counter() - started
+        demand_rows(draft, policy)
+        demand_margins(draft, policy)
         verdicts, risk = _judged(policy, draft)
         failed = [verdict for verdict in verdicts if verdict.holds is not True]
         if failed:

@@ -46,6 +46,10 @@ ASKED = 20_000
 PRODUCTS = 20_000_000
 LEAST = 1_000
 """Imagined records that are asked for however many values are possible."""
+MOST_RATIO = 99.0
+"""How many times likelier a value is than each other that is possible, if it is certain."""
+FEW_PAIRS = 1 << 16
+"""Combinations of two values of a column and one of another that are looked through."""
 DENSE = 1 << 22
 """Pairs of values up to which how often they occur together is a table."""
 CERTAIN = 0.99
@@ -83,11 +87,13 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
     for own in hidden:
         if own.name not in truth:
             continue
-        few = rows.of(own.name, SCREENED).listed(own.d)
         others = [s for s in shown if s.name != own.name]
-        if limit is not None:
+        if limit is not None and _error_of(0.0, limit) <= limit:
+            others = [s for s in others if _may_be_certain(truth[own.name], truth[s.name], own, s.d)]
+        few = rows.of(own.name, SCREENED).listed(own.d) if others else None
+        if limit is not None and few is not None:
             others = [s for s in others if _may_exceed(few, rows.of(s.name, SCREENED), truth, own, s, limit)]
-        if not others:
+        if few is None or not others:
             continue
         listed = rows.of(own.name, few.people(most)).listed(own.d)
         a, prior = truth[own.name], np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
@@ -98,6 +104,28 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
             more = _told(listed.first(asked), beside.first(asked), a, truth[other.name], own.d, other.d)
             out.append(Told(own.name, other.name, more, alone, asked, people))
     return sorted(out, key=lambda one: -one.more)
+
+
+def _may_be_certain(a: NDArray[np.int64], b: NDArray[np.int64], own: Statement, others: int) -> bool:
+    """Return whether any cells at all could make somebody newly certain of a value, as far as the counts of pairs rule
+    that out.
+
+    Whoever is certain of v finds every other possible value w at least 99 times less likely. What the other cell says
+    of both is a weighted sum over its values u, so the counts n(u, v) and n(u, w) differ as much for one u at least,
+    beside what the own cell says at most (`ratio`). One record, the person's own, is not counted for w.
+    """
+    design, d = own.design, own.d
+    ratio = 1.0 if design is None or (design.floor == 0 and design.is_even) else float(np.exp(design.epsilon))
+    if design is None or isinstance(own, MemberStatement) or ratio >= MOST_RATIO or others * d * d > FEW_PAIRS:
+        return True
+    counts = np.bincount(b * d + a, minlength=others * d).reshape(others, d)
+    needed = MOST_RATIO / ratio * np.maximum(counts - 1, 0)
+    beside = ((counts[:, :, None] >= needed[:, None, :]) & (counts[:, :, None] > 0)).any(axis=0)
+    np.fill_diagonal(beside, False)
+    prior, set_size = counts.sum(axis=0), d if design.floor > 0 else design.eta
+    largest = -np.sort(-(beside * prior), axis=1)[:, : set_size - 1].sum(axis=1)
+    certain = (beside.sum(axis=1) >= set_size - 1) & (prior < RIGHT * (prior + ratio * largest))
+    return bool(certain.any())
 
 
 def _may_exceed(
@@ -114,8 +142,12 @@ def _may_exceed(
     if listed.width * beside.width * SCREENED > PRODUCTS:
         return True
     share = _told(listed, beside, truth[own.name], truth[other.name], own.d, other.d, proof=-BELOW)
-    error = max(BELOW * float(np.sqrt((share + most) / SCREENED)), UNSEEN / SCREENED)
-    return share + error > most
+    return share + _error_of(share, most) > most
+
+
+def _error_of(share: float, most: float) -> float:
+    """Return by how much a share among the screened people may differ from the expected one."""
+    return max(BELOW * float(np.sqrt((share + most) / SCREENED)), UNSEEN / SCREENED)
 
 
 def _whole(statement: Statement) -> Statement:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.estimates import closest_columns
 from noren.policy.policy import Policy
 from noren.policy.proposal import Findings, propose, study, written
 from noren.policy.proposal import draft as untried
@@ -171,6 +172,41 @@ def test_secrets_that_rows_make_nearly_certain_are_hidden_more_firmly() -> None:
     policy = Policy.parse(draft(open_source(table)))
     assert not any(one.is_loud for one in nr.anonymize(table, policy).guesses)
     assert next(one for one in policy.require if "quirk" in one.on).required < 0.3
+
+
+def test_what_other_columns_disclose_most_is_measured_first() -> None:
+    """Of twelve columns two follow from each other: each is the closest of the other, and both come first."""
+    rng = np.random.default_rng(6)
+    codes = {f"c{i:02d}": rng.integers(0, 6, N) for i in range(12)}
+    codes["c07"] = np.where(rng.random(N) < 0.6, codes["c03"], codes["c07"])
+    table = pl.DataFrame({name: texts(name, code) for name, code in codes.items()})
+    rules = [nr.models.FrequencyLDiversity(on=list(codes), l=2)]
+    policy = nr.Policy(attributes=dict.fromkeys(codes, "sensitive"), require=rules, dependence={"most": 1.0})
+    release = nr.anonymize(table, policy)
+    found = closest_columns(list(codes), release.statements, release.cells(list(codes)), 4)
+    assert set(list(found)[:2]) == {"c03", "c07"}
+    assert "c07" in found["c03"]
+    assert "c03" in found["c07"]
+    assert {len(others) for others in found.values()} == {4}
+    assert {one.column for one in measure_guesses(release, among=("c01", "c03", "c07"), most=2)} == {"c03", "c07"}
+
+
+@pytest.mark.slow
+def test_a_draft_of_many_columns_is_tried_and_runs() -> None:
+    """A survey of 130 columns that share twenty causes, every thirtieth repeating the one before."""
+    rng = np.random.default_rng(1)
+    n, causes, columns = 400, rng.normal(size=(400, 20)), {"age": pl.Series(rng.integers(18, 90, 400))}
+    for j in range(129):
+        cause = 0.5 * causes[:, j % 20] + 0.8 * rng.normal(size=n)
+        code = np.searchsorted(np.quantile(cause, np.linspace(0, 1, 3 + j % 4)[1:-1]), cause)
+        columns[f"q{j:03d}"] = texts("a", code) if j % 30 or not j else columns[f"q{j - 1:03d}"].alias(f"q{j:03d}")
+    table = pl.DataFrame(columns)
+    text = draft(open_source(table))
+    assert "every requirement holds as it stands" in text
+    assert "secrets from a guess by the rest of a row" in text
+    policy = Policy.parse(text)
+    assert [column.role for column in policy.declared.values()].count(Role.DROP) <= 0.25 * table.width
+    assert nr.anonymize(table, policy).records == n
 
 
 def test_what_cannot_be_hidden_more_firmly_is_generalised_or_as_a_secret_dropped() -> None:

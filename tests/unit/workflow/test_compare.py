@@ -12,6 +12,7 @@ import pytest
 import noren as nr
 from noren.methods.auto import Auto
 from noren.methods.candidates import all_candidates
+from noren.policy.options import Margin, PeopleOptions
 from noren.workflow import compare as module
 from noren.workflow.anonymize import run
 from noren.workflow.compare import compare
@@ -177,6 +178,27 @@ def test_a_candidate_that_the_check_refutes_is_a_failure(monkeypatch):
     monkeypatch.setattr(module, "judge_draft", doubting)
     some = compare(table(), policy(), among=["mondrian"])
     assert {candidate.failure for candidate in some} == {"frequency-l-diversity on shade does not hold."}
+
+
+def test_a_candidate_whose_margins_would_be_refused_is_a_failure():
+    """As `anonymize` refuses it: a margin needs columns whose values are listed."""
+    asked = policy().model_copy(update={"margins": (Margin(of=("town",), epsilon=1.0),)})
+    some = compare(table(), asked, among=["mondrian", "decoys"])
+    failure = {candidate.title: candidate.failure for candidate in some}
+    assert failure["decoys"] is None
+    assert failure["mondrian"] is not None
+    assert "not listed" in failure["mondrian"]
+    with pytest.raises(nr.errors.PolicyError, match="not listed"):
+        nr.anonymize(table(), asked.model_copy(update={"methods": asked.with_method("mondrian").methods}))
+
+
+def test_a_candidate_of_people_with_more_rows_than_declared_is_a_failure():
+    some = table().append_column("patient", pa.array([f"p{i // 3}" for i in range(N)]))
+    asked = policy(patient="identifier").model_copy(update={"people": PeopleOptions(key="patient", most_rows=2)})
+    (found,) = compare(some, asked, among=["decoys"])
+    assert "more rows" in (found.failure or "")
+    with pytest.raises(nr.errors.DataError, match="more rows"):
+        nr.anonymize(some, asked)
 
 
 def test_nothing_is_written_and_the_table_is_left_alone(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
@@ -61,3 +62,33 @@ def test_sets_that_may_lack_the_truth_are_screened_too() -> None:
     one = draft({"b": 0.0}, ["a", "b"], p=0.2)
     assert all(s.design is not None and s.design.floor > 0 for s in one.statements)
     assert pairs(one, 0.05) == set()
+
+
+@pytest.mark.parametrize("p", [None, 0.2])
+@pytest.mark.parametrize("values", [2, 5, 30])
+def test_what_counts_of_pairs_rule_out_is_never_certain(
+    monkeypatch: pytest.MonkeyPatch, p: float | None, values: int
+) -> None:
+    """Columns that follow from each other for none, some or all of their values: whether the counts are looked at
+    first changes nothing."""
+    rng = np.random.default_rng(values)
+    first, columns = rng.integers(0, values + 2, N), {}
+    for number, known in enumerate([0, 1, values // 2, values + 2]):
+        columns[f"c{number}"] = np.where(first < known, first, rng.integers(0, values + 2, N))
+    table = pl.DataFrame({name: [f"{name}{x}" for x in codes] for name, codes in columns.items()})
+    names = table.columns
+    asked = nr.models.FrequencyLDiversity(on=names, l=3) if p is None else nr.models.TCloseness(on=names, t=p)
+    policy = nr.Policy(attributes=dict.fromkeys(names, "sensitive"), require=[asked])
+    found = prepare(table, policy)
+    one = draft_plan(found, decide_plan(found, policy), policy)
+    refused = {(pair.protected, pair.by, pair.more) for pair in told(one, above=0.05) if pair.at_most > 0.05}
+    ruled_out = [
+        (a.name, b.name)
+        for a in one.statements
+        for b in one.statements
+        if a is not b and not dependence._may_be_certain(*(found.records.codes[x.name] for x in (a, b)), a, b.d)
+    ]
+    assert all(pair.more == 0 for pair in told(one) if (pair.protected, pair.by) in ruled_out)
+    assert ruled_out or values == 30
+    monkeypatch.setattr(dependence, "_may_be_certain", lambda *_: True)
+    assert refused == {(pair.protected, pair.by, pair.more) for pair in told(one, above=0.05) if pair.at_most > 0.05}

@@ -100,6 +100,8 @@ TOGETHER = 2
 """and so many pairs of any columns that tell together what neither tells (a parity, a sum), above"""
 UNUSUAL = 4.0
 """standard deviations."""
+MOST_MOVED = 1 << 24
+"""Records times values of all columns that are looked at together."""
 MOST_CELLS = 1 << 22
 """Entries of a table of two columns."""
 MOST_PAIRS = 4_096
@@ -320,6 +322,38 @@ def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.fl
     told = [information(glanced(own, one, prior, some)) for one in found]
     best = np.sort(np.argsort(-np.array(told), kind="stable")[:most])
     return [found[at] for at in best]
+
+
+def closest_columns(
+    names: Sequence[str], statements: Sequence[Statement], cells: Mapping[str, Cells], most: int = READ_SINGLY
+) -> dict[str, list[str]]:
+    """Return for each of these secrets the other columns that go with it most closely, by second moments of what cells
+    say; the secret that they disclose most comes first. Each column is read once, however many secrets there are."""
+    if len(statements) <= most + 1:
+        return {name: [one.name for one in statements if one.name != name] for name in names}
+    made = {
+        one.name: secret_of(one, cells[one.name]) if one.name in names else evidence_of(one, cells[one.name])
+        for one in statements
+    }
+    read = {name: one for name, one in made.items() if one is not None and one.d > 1}
+    bounds = offsets_of(np.array([one.d for one in read.values()]))
+    records = len(next(iter(cells.values())))
+    some = _thinned(np.arange(records), min(LOOKED_AT, max(LEAST_LOOKED_AT, MOST_MOVED // max(1, int(bounds[-1])))))
+    moved = np.zeros((len(some), int(bounds[-1])), np.float32)
+    for at, one in enumerate(read.values()):
+        prior = marginal(one, some, START)
+        moved[:, bounds[at] : bounds[at + 1]] = one.moved(some, prior) / np.sqrt(np.maximum(prior, 1 / len(some)))
+    spread, order = moved.var(axis=0), list(read)
+    strength, out = dict.fromkeys(names, 0.0), {name: list[str]() for name in names}
+    for name in read.keys() & set(names):
+        mine = order.index(name)
+        own = slice(bounds[mine], bounds[mine + 1])
+        squared = ((moved[:, own].T @ moved / len(some)) ** 2).sum(axis=0) - spread[own].sum() * spread / len(some)
+        told = np.add.reduceat(squared, bounds[:-1])
+        told[mine] = -np.inf
+        best = np.sort(np.argsort(-told, kind="stable")[:most])
+        out[name], strength[name] = [order[other] for other in best], float(told[best].sum())
+    return {name: out[name] for name in sorted(names, key=lambda name: -strength[name])}
 
 
 def _fits(own: Evidence, a: Evidence, b: Evidence) -> bool:
