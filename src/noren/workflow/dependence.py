@@ -120,7 +120,7 @@ def _may_be_certain(a: NDArray[np.int64], b: NDArray[np.int64], own: Statement, 
         return True
     counts = np.bincount(b * d + a, minlength=others * d).reshape(others, d)
     needed = MOST_RATIO / ratio * np.maximum(counts - 1, 0)
-    beside = ((counts[:, :, None] >= needed[:, None, :]) & (counts[:, :, None] > 0)).any(axis=0)
+    beside = np.asarray(((counts[:, :, None] >= needed[:, None, :]) & (counts[:, :, None] > 0)).any(axis=0))
     np.fill_diagonal(beside, False)
     prior, set_size = counts.sum(axis=0), d if design.floor > 0 else design.eta
     largest = -np.sort(-(beside * prior), axis=1)[:, : set_size - 1].sum(axis=1)

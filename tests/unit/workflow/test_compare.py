@@ -185,18 +185,17 @@ def test_a_candidate_whose_margins_would_be_refused_is_a_failure():
     asked = policy().model_copy(update={"margins": (Margin(of=("town",), epsilon=1.0),)})
     some = compare(table(), asked, among=["mondrian", "decoys"])
     failure = {candidate.title: candidate.failure for candidate in some}
-    assert failure["decoys"] is None
-    assert failure["mondrian"] is not None
+    assert not failure["decoys"]
     assert "not listed" in failure["mondrian"]
     with pytest.raises(nr.errors.PolicyError, match="not listed"):
-        nr.anonymize(table(), asked.model_copy(update={"methods": asked.with_method("mondrian").methods}))
+        nr.anonymize(table(), asked.with_method(nr.methods.Mondrian()))
 
 
 def test_a_candidate_of_people_with_more_rows_than_declared_is_a_failure():
     some = table().append_column("patient", pa.array([f"p{i // 3}" for i in range(N)]))
     asked = policy(patient="identifier").model_copy(update={"people": PeopleOptions(key="patient", most_rows=2)})
     (found,) = compare(some, asked, among=["decoys"])
-    assert "more rows" in (found.failure or "")
+    assert "more rows" in found.failure
     with pytest.raises(nr.errors.DataError, match="more rows"):
         nr.anonymize(some, asked)
 
