@@ -121,10 +121,12 @@ class Release(Statistics, Published):
         200 people; 2 columns.
         Published exactly: town.
         Sets or changed values: job (2 of 4 values).
-        Ask: estimate, count, mean, variance, quantile, correlation, difference, ratio, regress, test, impute.
-        Approximate half-width of 95% intervals from 200 records, for equally frequent values:
+        Ask: estimate, count, mean, variance, quantile, correlation, difference, ratio, standardize, regress,
+        test, impute.
+        Approximate half-width of 95% intervals from 200 records, for equally frequent values (none: too wide):
           share of one value: job +-0.085;
           slope per standard deviation: job +-0.240 with an exact column.
+        mean, difference and ratio by a hidden column give no number below about (records): job 26.
         """
         from noren.release.describe import describe
 
