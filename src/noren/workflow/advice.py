@@ -80,7 +80,7 @@ def advise(studied: Study, data: Mapping[str, Any] | None = None) -> Proposal:
 
 def correct(studied: Study, source: Source, data: Mapping[str, Any] | None, found: Findings, margin: float) -> Proposal:
     """Correct a proposal until `anonymize` accepts it; if no correction helps, it states what is refused."""
-    made, reason = propose(studied, found), "columns disclose each other."
+    made, reason = propose(studied, found), ""
     quiet: set[str] = set()
     for _ in range(ROUNDS):
         try:
@@ -96,11 +96,12 @@ def correct(studied: Study, source: Source, data: Mapping[str, Any] | None, foun
                 detail = measure_losses(tried.draft, policy).get("granularity_score")
                 unasked = max(0, len(secret_sizes(made)) - MOST_GUESSED)
                 return replace(made, found=replace(made.found, detail=detail, unasked=unasked))
+            reason = f"after {ROUNDS} corrections some secrets are still nearly certain for too many people."
             if found.general != made.found.general:  # a class may show more than the set before
                 quiet.clear()
             made = propose(studied, found)
             continue
-        pairs = [one for fault in tried.faults for one in fault.told]
+        pairs, reason = [one for fault in tried.faults for one in fault.told], "columns disclose each other."
         found = resolve_pairs(made, studied, pairs) if pairs else resolve_refusal(made, tried.faults)
         if found == made.found:
             reason = tried.faults[0].message
