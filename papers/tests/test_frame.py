@@ -67,7 +67,7 @@ def test_a_run_writes_sheets_pictures_answers_and_summaries(paper: Paper, tmp_pa
     assert "4 claims of 2 figures and tables were measured: 2 hold, 2 in part." in text
     assert "quick run" in text
     assert "| It is best | **in part** 1 of 2 |" in text
-    assert "Error \\| against" in text, "a bar in a title would break the table"
+    assert "## Figure 1: Error | against <l>" in text, "titles stand in headings, outside tables"
     record = json.loads((folder / "figure-1.json").read_text(encoding="utf-8"))
     assert record["data"][0]["name"] == "adult (stand-in)"
     assert record["answers"][1]["measured"] == "10 records"

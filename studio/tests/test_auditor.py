@@ -104,7 +104,7 @@ def test_an_attack_with_an_option_gains_what_the_library_says(visit: Visit, publ
     field = card.get_by_label("threshold", exact=True).first
     field.fill("0.25")
     field.press("Enter")
-    visit.page.get_by_label("Undo: homogeneity.threshold: 0.25").wait_for()
+    visit.page.get_by_label("Undo: homogeneity: threshold = 0.25").wait_for()
     visit.click("Run the attacks")
     visit.page.locator("[data-gains]").wait_for(timeout=2 * LONG)
     found = nr.attack(

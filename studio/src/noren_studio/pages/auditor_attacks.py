@@ -135,7 +135,7 @@ def options(session: Session, name: str, kind: type[Attack]) -> None:
             else:
                 own[field] = value
 
-        ask(session, texts.set_to(f"{name}.{field}", value), AUDIT, put, False)
+        ask(session, texts.set_to(name, value, field), AUDIT, put, False)
 
     hidden = ("name", *BESIDE.get(name, ()))
     with div("n-col"):

@@ -126,7 +126,7 @@ def _columns(session: Session, at: int, name: str, given: Mapping[str, Any]) -> 
 
 
 def _change(session: Session, at: int, name: str, field: str, value: Any) -> None:
-    edit(session, texts.set_to(f"{name}.{field}", value), partial(set_parameter, at=at, field=field, value=value))
+    edit(session, texts.set_to(name, value, field), partial(set_parameter, at=at, field=field, value=value))
 
 
 def _remove(session: Session, at: int, name: str) -> None:

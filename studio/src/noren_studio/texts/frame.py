@@ -81,10 +81,10 @@ OPEN_TABLE = "Open a table"
 STATES = {"drafted": "drafted for you, not reviewed", "done": "reviewed", "problem": "has a problem"}
 
 
-def set_to(what: str, value: object) -> str:
-    """Return what an edit did, as undo and redo name it."""
+def set_to(what: str, value: object, field: str = "") -> str:
+    """Return what an edit did, as undo and redo name it: to a whole thing, or to one field of it."""
     shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
-    return f"{what}: {shown or 'none'}"
+    return f"{what}: {field + ' = ' if field else ''}{shown or 'none'}"
 
 
 def undid(words: str) -> str:
