@@ -111,7 +111,7 @@ def policy(*require, **method) -> nr.Policy:
 
 
 def test_the_holder_and_an_outsider() -> None:
-    table, rules = people(), policy(BetaLikeness(on="ill", beta=1.2), refinement=0, exchange=False, blind=False)
+    table, rules = people(), policy(BetaLikeness(on="ill", beta=1.2), refinement=0, exchange=False)
     release = nr.anonymize(table, rules)
     (outside,) = attack(release, "minimality", draws=60)
     assert [one.name for one in outside.scenarios] == ["classes", "at-most"]
