@@ -132,13 +132,12 @@ def sets(frame: pl.DataFrame, folder: Path, python: str | None) -> None:
 
 
 def variants() -> dict[str, Mondrian]:
-    """All with blind = false, as anonypy cuts: by default small parts are cut by quasi-identifiers alone."""
     return {
-        "cuts alone": Mondrian(refinement=0, blind=False),
-        "default": Mondrian(blind=False),
-        "refinement = 5": Mondrian(refinement=5, blind=False),
-        "relaxed": Mondrian(strict=False, blind=False),
-        "relaxed, refinement = 5": Mondrian(strict=False, refinement=5, blind=False),
+        "cuts alone": Mondrian(refinement=0),
+        "default": Mondrian(),
+        "refinement = 5": Mondrian(refinement=5),
+        "relaxed": Mondrian(strict=False),
+        "relaxed, refinement = 5": Mondrian(strict=False, refinement=5),
     }
 
 

@@ -113,7 +113,7 @@ def test_cuts_that_leave_records_behind_leave_classes_that_hold(
         return
     bench = Exchange(table, requirements, order, {})
     bench.reserve = Reserve(used, 5.0)
-    begins = divide_table(bench, np.array([0, n]), Mondrian(refinement=refinement))
+    begins = divide_table(bench, n, Mondrian(refinement=refinement))
     parts = [part.tolist() for part in np.split(bench.records.who, begins[1:-1])]
     assert sorted(record for part in parts for record in part) == list(range(n))
     for members in parts:

@@ -212,7 +212,7 @@ def two_phases(bench: Bench, asked: Asked, k: int, search: str) -> Point | None:
 
 def generalised(bench: Bench, asked: Asked) -> Point | None:
     """Mondrian under the requirement on terms itself: all terms stay."""
-    return _point(bench, asked, ("generalisation only",), Mondrian(blind=False))
+    return _point(bench, asked, ("generalisation only",), Mondrian())
 
 
 def one_step(bench: Bench, asked: Asked, budget: float) -> Point | None:

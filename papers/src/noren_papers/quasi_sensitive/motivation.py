@@ -92,15 +92,15 @@ def compute(bench: Bench) -> Result:
     lab = lab_of(bench, world)
     rows = []
     for l in bench.each(LEVELS, "l = {}".format):
-        rows.append(_line(lab, AS_ONE, l, Mondrian(blind=False), [FrequencyLDiversity(l=l, on=[ONE])], 1 / l))
+        rows.append(_line(lab, AS_ONE, l, Mondrian(), [FrequencyLDiversity(l=l, on=[ONE])], 1 / l))
         for series, search in ((PROPOSAL, "adaptive"), (BEST, "best")):
             method = Suppress(k=l, search=search, nodes=bench.pick(nodes_for(l), 500))
             rows.append(_line(lab, series, l, method, [diverse(1.0, 2).model]))
     for t in bench.each(CLOSE, "t = {}".format):
-        rows.append(_line(lab, AS_CLOSE, t, Mondrian(blind=False), [TCloseness(t=t, on=[ONE])]))
+        rows.append(_line(lab, AS_CLOSE, t, Mondrian(), [TCloseness(t=t, on=[ONE])]))
     for many in bench.each(SYMPTOMS, "{} symptoms".format):
         asked: list[Model] = [KAnonymity(k=2), *(DistinctLDiversity(l=2, on=[_yes(i)]) for i in range(many))]
-        rows.append(_line(lab, AS_MANY, many, Mondrian(blind=False), asked))
+        rows.append(_line(lab, AS_MANY, many, Mondrian(), asked))
     rows += [_known(lab, k, m) for m, k in bench.each(product(KNOWN, CROWD))]
     sheet = pl.DataFrame(rows, infer_schema_length=None)
     theirs = pl.col("ncp").filter(pl.col("series") == PROPOSAL).first().alias("ncp of the proposal")
@@ -166,7 +166,7 @@ def _known(lab: Lab, k: int, m: int) -> dict[str, Any]:
     sizes = np.array([len(record) for record in left])
     codes = np.array([term for record in left for term in sorted(record)], int)
     cells = TermCells.from_entries(had.d, len(left), np.repeat(np.arange(len(left)), sizes), codes)
-    groups = lab.recoded(Mondrian(blind=False), [KAnonymity(k=k)])
+    groups = lab.recoded(Mondrian(), [KAnonymity(k=k)])
     plan = replace(groups, treatments={**groups.treatments, SIGNS: Omit(cells)})
     common = np.argsort(np.bincount(codes, minlength=had.d), kind="stable")
     private = common[np.bincount(codes, minlength=had.d)[common] > 0][: had.d // 10].tolist()

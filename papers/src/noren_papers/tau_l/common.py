@@ -182,7 +182,7 @@ def _release(bench: Bench, name: str, method: str, tau: float, l: int) -> Publis
     makers: dict[str, ClassMethod] = {
         SWEEP: Sweep(),
         CHUNKS: Sweep(chunk=CHUNK),
-        MONDRIAN: Mondrian(blind=False),
+        MONDRIAN: Mondrian(),
         DIRECT: Incognito(),
     }
     data = dataset(bench, name)

@@ -166,7 +166,7 @@ def _global(bench: Bench) -> Answer:
         seen.add((data.name, found.chosen))
         c, size = (int(part.split("=")[1]) for part in found.chosen.split(","))
         need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
-        local = utility_score(made(bench, data, Mondrian(refinement=0, blind=False), need, f"local {c} {size}")[0])
+        local = utility_score(made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")[0])
         compared.append((found.utility.total, local))
         texts.append(f"{data.title} ({found.chosen}) {local:.3f} beside {found.utility.total:.3f}")
     return answer(

@@ -47,7 +47,7 @@ METHODS_NOTE = (
 
 def publish(source: Source, l: int, series: str) -> Release | None:
     """A release by one of the paper's methods, or None where its requirement cannot be met."""
-    ways: Mapping[str, Any] = {TP: ThreePhase(refine=False), ANATOMY: Anatomy(), LEAST_LOSS: Mondrian(blind=False)}
+    ways: Mapping[str, Any] = {TP: ThreePhase(refine=False), ANATOMY: Anatomy(), LEAST_LOSS: Mondrian()}
     counts = source.frame[source.secret].value_counts()["count"].to_numpy()
     if series in ways:
         method = ways[series]

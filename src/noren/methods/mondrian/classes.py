@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from noren.engines import RandomOrder, Records
 from noren.methods import kernels as kinds
-from noren.methods.blind import class_sizes, dealt_groups
 from noren.methods.mondrian.kernels import Points, Required, cut, drop, move_records
 from noren.methods.mondrian.kernels.exchange import Reserve, Secrets, exchange
 from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
-from noren.models import KAnonymity
 from noren.models.base import Model
-from noren.ragged import distinct_of, in_order, offsets_of, owners, row_numbers, runs
+from noren.ragged import in_order, offsets_of, owners, row_numbers, runs
 
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian
@@ -41,8 +39,7 @@ class Workbench:
     ) -> None:
         asked = compiled(table, about_values(requirements))
         least, guarded = smallest_class(asked)
-        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded, 0)
-        self.apart: NDArray[np.int64] | None = None
+        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded)
         self.space = space_of(table, weights)
         secrets = np.zeros((table.n, max(1, len(asked.sensitive))), np.int32)
         for j, name in enumerate(asked.sensitive):
@@ -58,16 +55,12 @@ class Workbench:
         """Run one round over the active classes. Changes `of`; returns which classes are worth another round."""
         rows, costs, required = self.records.rows, self.space.costs, self._required_by_row()
         orders, losses = _orders(rows, costs.widths), losses_of(rows, begins, costs)
-        first = self.records.who[begins[:-1]]
-        apart = np.zeros(len(first), np.int64) if self.apart is None else self.apart[first]
-        return np.asarray(move_records(self.records, orders, begins, of, losses, awake, apart, costs, required))
+        return np.asarray(move_records(self.records, orders, begins, of, losses, awake, costs, required))
 
     def drop(self, begins: NDArray[np.int64], of: NDArray[np.int64], budget: int) -> None:
-        """Drop single records, whose class becomes -1, from classes that are not cut by quasi-identifiers alone."""
+        """Drop single records, whose class becomes -1."""
         costs, losses = self.space.costs, losses_of(self.records.rows, begins, self.space.costs)
-        required = self._required_by_row()
-        required = required._replace(least=max(required.least, required.few))
-        drop(self.records, begins, of, losses, costs, required, self.space.total, budget)
+        drop(self.records, begins, of, losses, costs, self._required_by_row(), self.space.total, budget)
 
     def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
         """Make the records of every class contiguous again, classes in ascending order; return the permutation."""
@@ -115,21 +108,18 @@ class Exchange(Workbench):
 
 
 def classes_of(
-    table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian, few: int = 0
+    table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
 ) -> tuple[NDArray[np.int64], int]:
     """Return the class of every record (-1: dropped) and their number. All records together must meet the requirements.
 
     Where requirements compare classes with the whole table, cuts are also tried that leave records behind, and the
-    classes that lose less are taken. Parts of at most `few` records are cut by quasi-identifiers alone.
+    classes that lose less are taken.
     """
-    everything = np.array([0, table.n])
     bench = Workbench(table, requirements, order, method.weights)
-    bench.required = bench.required._replace(few=few)
-    begins = divide_table(bench, everything, method)
+    begins = divide_table(bench, table.n, method)
     if method.exchange and any(model.relative for model in requirements) and bench.required.terms is None:
         other = Exchange(table, requirements, order, method.weights)
-        other.required = other.required._replace(few=few)
-        found = divide_table(other, everything, method)
+        found = divide_table(other, table.n, method)
         if other.loss(found) < bench.loss(begins):
             bench, begins = other, found
     of, count = owners(begins), len(begins) - 1
@@ -138,55 +128,7 @@ def classes_of(
         bench.drop(begins, of, budget)
     classes = np.empty(table.n, np.int64)
     classes[bench.records.who] = of
-    return cut_blind(table, classes, count, requirements, order, method, few) if few else (classes, count)
-
-
-def cut_blind(
-    table: Records,
-    parts: NDArray[np.int64],
-    count: int,
-    requirements: Sequence[Model],
-    order: RandomOrder,
-    method: Mondrian,
-    few: int,
-) -> tuple[NDArray[np.int64], int]:
-    """Cut each part of at most `few` records by quasi-identifiers alone, with a class size for which all its classes
-    hold, and deal the records of every class to groups: as `blind_classes` does with a table."""
-    needed = compiled(table, about_values(requirements))
-    least = max([2, smallest_class(needed)[0], *(model.least_class_size for model in requirements)])
-    sizes, ranks = np.bincount(parts[parts >= 0], minlength=count), order(table.n)
-    waits = (sizes <= few) & (sizes >= 2 * least)
-    blind, out = waits[parts] & (parts >= 0), parts.copy()
-    for size in class_sizes(least, few):
-        rows = np.flatnonzero(waits[parts] & blind)
-        if not len(rows) or 2 * size > few:
-            break
-        rows = rows[np.lexsort([ranks[rows], parts[rows]])]
-        tried = np.full(table.n, -1, np.int64)
-        tried[rows] = _parts_of_size(table.taken(rows), parts[rows], size, method)
-        failing = needed.failing(table.codes, tried, int(tried.max()) + 1)
-        holds = waits & (np.bincount(parts[rows], failing[tried[rows]], minlength=count) == 0)
-        holds &= order(2 * count)[:count] % 2 == 0
-        taken = rows[holds[parts[rows]]]
-        out[taken] = tried[taken] + int(out.max()) + 1
-        waits &= ~holds
-    groups = distinct_of(out[blind])[2]
-    classes = np.full(table.n, -1, np.int64)
-    classes[blind] = groups
-    classes, dealt = dealt_groups(table, needed, classes, int(groups.max(initial=-1)) + 1, least, order(table.n))
-    rest = ~blind & (parts >= 0)
-    classes[rest] = distinct_of(parts[rest])[2] + dealt
-    return classes, int(classes.max(initial=-1)) + 1
-
-
-def _parts_of_size(table: Records, parts: NDArray[np.int64], size: int, method: Mondrian) -> NDArray[np.int64]:
-    """Return the class of every record if all parts, whose records lie together, are cut for this size alone."""
-    bench = Workbench(table, [KAnonymity(k=size)], np.arange, method.weights)
-    bench.apart = parts
-    begins = divide_table(bench, runs(parts), method)
-    classes = np.empty(table.n, np.int64)
-    classes[bench.records.who] = owners(begins)
-    return classes
+    return classes, count
 
 
 def cut_inside(table: Records, of: NDArray[np.int64], requirements: Sequence[Model]) -> NDArray[np.int64]:
@@ -200,14 +142,14 @@ def cut_inside(table: Records, of: NDArray[np.int64], requirements: Sequence[Mod
     return parts
 
 
-def divide_table(bench: Workbench, parts: NDArray[np.int64], method: Mondrian) -> NDArray[np.int64]:
-    """Cut these parts, then move records and cut again for some rounds; return the offsets of the classes."""
+def divide_table(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
+    """Cut, then move records and cut again for some rounds; return the offsets of the classes."""
 
     def divide(begins: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate([[0], np.flatnonzero(bench.divide(begins, not method.strict))])
 
-    begins = divide(parts)
-    awake = np.ones(int(parts[-1]), bool)
+    begins = divide(np.array([0, n]))
+    awake = np.ones(n, bool)
     for _ in range(method.refinement):
         of, count = owners(begins), len(begins) - 1
         touched = bench.refine(begins, of, awake[begins[:-1]])

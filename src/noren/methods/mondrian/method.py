@@ -17,9 +17,6 @@ table's shares); and what loses less is kept.
 Afterwards, records move to neighbouring classes where that lowers the loss and all requirements still hold, and the
 classes are cut again.
 
-Parts of at most 20 people are cut by quasi-identifiers alone (`noren.methods.blind`): somebody who replays the cuts on
-every table that fits would otherwise be certain of secrets in a small part that lies far from all others.
-
 Suppression drops single records after that, never whole classes: a record goes if the others of its class gain more
 than 1, which is what a dropped record loses itself, and if its class still meets every requirement.
 """
@@ -46,13 +43,6 @@ from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
-
-SMALL_PART = 20
-"""People of a part that is cut by quasi-identifiers alone.
-
-Somebody who replayed the cuts on every table that fits was certain of 42 of 296 people in parts of 16 and 24 that lay
-far from all others (two secrets, l = 2): of 12 of 320 where parts of 12 are cut so, of none with 16 or 20. On Adult
-(k = 5) it costs 11% of NCP at l = 2 and 2% at l = 3; with 30 it would be 20% and 6%."""
 
 
 class Mondrian(ClassMethod):
@@ -94,9 +84,8 @@ class Mondrian(ClassMethod):
         description=(
             "Form classes from quasi-identifiers only, with the smallest class size at which every class meets the "
             "requirements, and assign their records to groups at random; secrets influence only that published size. "
-            f"By default used only for tables of at most {FEW_PEOPLE} people, and for parts of at most {SMALL_PART} "
-            "people in larger tables: somebody who tries every possible table could otherwise learn secrets for "
-            "certain. With false it is not used at all."
+            f"By default used only for tables of at most {FEW_PEOPLE} people, in which somebody who tries every "
+            "possible table could otherwise learn secrets for certain."
         ),
     )
 
@@ -130,21 +119,18 @@ class Mondrian(ClassMethod):
     def candidates(cls, suppression: float) -> Sequence[Method]:
         return [cls(suppression=suppression), cls(strict=False, suppression=suppression)]
 
-    def _blind_up_to(self, table: Records, requirements: Sequence[Model]) -> int:
-        """Return the size of a part up to which secrets must not influence its cuts."""
-        if self.blind is not None:
-            return table.n if self.blind else 0
+    def _is_blind(self, table: Records, requirements: Sequence[Model]) -> bool:
+        """Return whether secrets must not influence the cuts."""
+        if self.blind is not None or table.n > FEW_PEOPLE:
+            return bool(self.blind)
         guarded = any(model.about == "columns" for model in requirements)
-        if not guarded or blind_problems(self.name, requirements):
-            return 0
-        return table.n if table.n <= FEW_PEOPLE else SMALL_PART
+        return guarded and not blind_problems(self.name, requirements)
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         from noren.methods.mondrian.classes import classes_of
 
         demand_reachable(table, requirements)
-        few = self._blind_up_to(table, requirements)
-        if 0 < table.n <= few:
+        if self._is_blind(table, requirements):
 
             def cut(size: int, same: RandomOrder) -> tuple[NDArray[np.int64], int]:
                 return classes_of(table, [KAnonymity(k=max(2, size))], same, self)
@@ -152,7 +138,7 @@ class Mondrian(ClassMethod):
             classes, count, facts = blind_classes(table, requirements, order, cut)
         else:
             facts = {}
-            classes, count = classes_of(table, requirements, order, self, few)
+            classes, count = classes_of(table, requirements, order, self)
         columns = {name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi}
         keep = classes >= 0
         if keep.all():

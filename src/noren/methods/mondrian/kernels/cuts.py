@@ -54,8 +54,6 @@ class Required(NamedTuple):
     """The smallest class that any of them permits."""
     guarded: Any
     """Whether the rules ask for more than that size."""
-    few: Any
-    """Parts of at most so many records are not cut."""
 
 
 class Cuts(NamedTuple):
@@ -125,7 +123,7 @@ def _cut(records, begins, costs, required, relaxed, desk, ends):
             top -= 1
             start, stop = stack[top, 0], stack[top, 1]
             m = stop - start
-            if m < 2 * required.least or m <= required.few:
+            if m < 2 * required.least:
                 continue
             spans, count = survey(rows, start, stop, costs, cover, columns)
             active = columns[:count]

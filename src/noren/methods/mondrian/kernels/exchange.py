@@ -94,7 +94,6 @@ def exchange(records, secrets, begins, costs, required, reserve) -> Any:
         costs,
         required.rules,
         required.least,
-        required.few,
         reserve,
         Room(
             Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64)),
@@ -114,7 +113,7 @@ def exchange(records, secrets, begins, costs, required, reserve) -> Any:
 
 
 @kernel(work=lambda records, *_: records.rows.size)
-def _exchange(records, secrets, begins, costs, given, least, few, reserve, room, ends):
+def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
     """Run `exchange` in allocated memory."""
     rows, of = records.rows, secrets.of
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -129,7 +128,7 @@ def _exchange(records, secrets, begins, costs, given, least, few, reserve, room,
             top -= 1
             start, stop = stack[top, 0], stack[top, 1]
             m = stop - start
-            if m < 2 * least or m <= few:
+            if m < 2 * least:
                 continue
             spans, count = survey(rows, start, stop, costs, cover, columns)
             active = columns[:count]

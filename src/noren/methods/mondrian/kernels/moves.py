@@ -68,8 +68,6 @@ class Neighbours(NamedTuple):
     """Per class, room to work in: the question for which it was looked at last."""
     limit: Any
     """Classes of so many records take no part."""
-    apart: Any
-    """Per class: records move only to classes of the same number."""
 
 
 class Desk(NamedTuple):
@@ -87,17 +85,16 @@ def new_desk(records, required) -> Any:
     )
 
 
-def move_records(records, orders, begins, of, losses, awake, apart, costs, required) -> Any:
+def move_records(records, orders, begins, of, losses, awake, costs, required) -> Any:
     """Run one round over the active classes; `of`, the class of every row, is changed.
 
     orders: the records in as many orders as there are columns, and the place of every record in each. begins: where
-    the classes begin, and the end. losses: what they cover and lose, which is changed. apart: a number for every class;
-    records move only between classes of the same number.
+    the classes begin, and the end. losses: what they cover and lose, which is changed.
 
     Returns, for every class, whether it or a neighbour has changed: those are worth another round.
     """
     looked = required.guarded or (required.terms is not None and len(required.terms.of) > 0)
-    near = Neighbours(*orders, np.zeros(len(awake), np.int64), LARGEST if looked else len(of) + 1, apart)
+    near = Neighbours(*orders, np.zeros(len(awake), np.int64), LARGEST if looked else len(of) + 1)
     touched = np.zeros(len(awake), np.bool_)
     _move_records(
         records, near, lists(begins, of), losses, awake, costs, required, new_desk(records, required), touched
@@ -250,7 +247,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     of, size, loss = members.of, members.size, losses.loss
     low, high, word = losses.cover
-    sorted_rows, place, seen, limit, apart = near
+    sorted_rows, place, seen, limit = near
     c = of[r]
     q, n = sorted_rows.shape
     found = -1
@@ -263,7 +260,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
             if p < 0 or p >= n:
                 break
             d = of[sorted_rows[b, p]]
-            if d == c or seen[d] == asked or apart[d] != apart[c]:
+            if d == c or seen[d] == asked:
                 continue
             seen[d] = asked
             harm = loss[d]
